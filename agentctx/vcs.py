@@ -1,0 +1,149 @@
+"""Git, through GitPython's command wrapper. The only module that runs git.
+
+Every call runs without the GIT_* variables that hooks export (GIT_DIR, GIT_INDEX_FILE, ...), so that a command
+speaks about the repository that it was given and about nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentctx.errors import RepoError, UnavailableError
+
+
+class GitError(RepoError):
+    """A git command failed. `status` is its exit code, `stderr` what it said."""
+
+    def __init__(self, message: str, *, status: int, stderr: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.stderr = stderr
+
+
+def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment without GIT_* (but with the identity and configuration ones), plus `extra`."""
+    kept = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG", "GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING")
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("GIT_") or key.startswith(kept)
+    }
+    return {**env, **(extra or {})}
+
+
+def run(
+    cwd: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes | None = None
+) -> bytes:
+    """stdout of `git ARGS` run in `cwd`.
+
+    Raises:
+        GitError: git answered with an error.
+        UnavailableError: there is no git.
+    """
+    import tempfile
+
+    from git import Git
+    from git.exc import GitCommandError, GitCommandNotFound
+
+    # Replace, not add: GitPython merges `env` into os.environ, so unset what hooks export.
+    scrubbed = clean_environment(env)
+    removed = {key for key in os.environ if key.startswith("GIT_") and key not in scrubbed}
+    command = ["git", "--literal-pathspecs", *args]
+    if removed:
+        command = ["env", *[flag for key in sorted(removed) for flag in ("-u", key)], *command]
+    source = None
+    try:
+        if stdin is not None:
+            source = tempfile.TemporaryFile()
+            source.write(stdin)
+            source.seek(0)
+        out = Git(str(cwd)).execute(
+            command,
+            env=dict(env or {}),
+            istream=source,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+        )
+    except GitCommandNotFound as error:
+        raise UnavailableError("git was not found", hint="install git and put it on PATH") from error
+    except GitCommandError as error:
+        stderr = str(error.stderr).strip().removeprefix("stderr: ").strip("'\n ")
+        raise GitError(
+            f"git {args[0] if args else ''} failed: {stderr or error.status}",
+            status=int(error.status) if isinstance(error.status, int) else 1,
+            stderr=stderr,
+        ) from error
+    finally:
+        if source is not None:
+            source.close()
+    assert isinstance(out, bytes)
+    return out
+
+
+def text(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
+    """stdout of `git ARGS` as text, without the final newline; undecodable bytes as surrogates."""
+    return os.fsdecode(run(cwd, *args, env=env)).rstrip("\n")
+
+
+def top_level(path: Path) -> Path | None:
+    """The root of the work tree that holds `path`, or None outside of git."""
+    try:
+        found = text(path, "rev-parse", "--show-toplevel")
+    except GitError:
+        return None
+    return Path(found) if found else None
+
+
+def head(root: Path) -> str | None:
+    """The commit id of HEAD, or None before the first commit."""
+    try:
+        return text(root, "rev-parse", "--verify", "-q", "HEAD")
+    except GitError:
+        return None
+
+
+def changed_paths(root: Path, *, staged: bool = False, since: str | None = None) -> tuple[str, ...]:
+    """Sorted paths that differ: from HEAD in the work tree (untracked included), staged, or since a revision."""
+    if staged:
+        base = ["--cached"] if head(root) else ["--cached", empty_tree(root)]
+        out = run(root, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", *base)
+        return tuple(sorted(os.fsdecode(p) for p in out.split(b"\0") if p))
+    base_revision = since or ("HEAD" if head(root) else empty_tree(root))
+    tracked = run(root, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", base_revision)
+    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
+    return tuple(sorted({os.fsdecode(p) for p in (tracked + untracked).split(b"\0") if p}))
+
+
+def empty_tree(root: Path) -> str:
+    """The id of the empty tree (it depends on the repository's hash function)."""
+    return os.fsdecode(run(root, "hash-object", "-t", "tree", "--stdin", stdin=b"")).strip()
+
+
+def staged_lines(root: Path) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Per path, the (first, last) lines, 1-based and inclusive, that the staged version adds or changes."""
+    base = () if head(root) else (empty_tree(root),)
+    out = run(root, "-c", "core.quotePath=false", "diff", "--cached", "-U0", "--no-color", "--no-ext-diff", *base)
+    return parse_added_lines(out.decode("utf-8", "surrogateescape"))
+
+
+def parse_added_lines(diff: str) -> dict[str, tuple[tuple[int, int], ...]]:
+    """The added line ranges of a `-U0` diff, by new path."""
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    path: str | None = None
+    in_header = False
+    for line in diff.split("\n"):
+        if line.startswith("diff --git "):
+            path, in_header = None, True
+        elif in_header and line.startswith("+++ "):
+            name = line[4:].rstrip("\t").strip('"')
+            path = None if name == "/dev/null" else name.removeprefix("b/")
+        elif line.startswith("@@ ") and path is not None:
+            in_header = False
+            new = line.split(" ")[2].removeprefix("+")
+            first, _, count = new.partition(",")
+            n_lines = int(count) if count else 1
+            if n_lines:
+                ranges.setdefault(path, []).append((int(first), int(first) + n_lines - 1))
+    return {path: tuple(found) for path, found in sorted(ranges.items())}
