@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from itertools import pairwise
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,10 @@ Int32 = npt.NDArray[np.int32]
 Float32 = npt.NDArray[np.float32]
 
 
-def readonly[A: npt.NDArray[np.generic]](array: A) -> A:
+A = TypeVar("A", bound=npt.NDArray[np.generic])
+
+
+def readonly(array: A) -> A:
     """The array itself, made read-only."""
     array.setflags(write=False)
     return array
@@ -412,9 +416,7 @@ class SparsePrompt:
         """Maximal contiguous runs as (first kept index, end kept index, original position of the first)."""
         cuts = np.flatnonzero(np.diff(self.positions) != 1) + 1
         edges = [0, *cuts.tolist(), len(self.ids)]
-        return tuple(
-            (a, b, int(self.positions[a])) for a, b in zip(edges[:-1], edges[1:], strict=True)
-        )
+        return tuple((a, b, int(self.positions[a])) for a, b in pairwise(edges))
 
 
 # ---------------------------------------------------------------- the answer

@@ -126,8 +126,9 @@ class Reference:
     name: str
     role: Role
     scope: str | None  # id of the innermost definition that holds it
-    receiver: str | None
+    receiver: str | None  # '?' when it is not a plain dotted name; 'super()' for super()
     unit: int
+    receiver_type: str | None = None  # dotted class name as written, where the function itself tells it
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,17 +25,11 @@ class GitError(RepoError):
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment without GIT_* (but with the identity and configuration ones), plus `extra`."""
     kept = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG", "GIT_SSH", "GIT_EXEC_PATH", "GIT_CEILING")
-    env = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith("GIT_") or key.startswith(kept)
-    }
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(kept)}
     return {**env, **(extra or {})}
 
 
-def run(
-    cwd: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes | None = None
-) -> bytes:
+def run(cwd: Path, *args: str, env: Mapping[str, str] | None = None, stdin: bytes | None = None) -> bytes:
     """stdout of `git ARGS` run in `cwd`.
 
     Raises:
@@ -56,7 +50,7 @@ def run(
     source = None
     try:
         if stdin is not None:
-            source = tempfile.TemporaryFile()
+            source = tempfile.TemporaryFile()  # noqa: SIM115 - closed below, after git has read it
             source.write(stdin)
             source.seek(0)
         out = Git(str(cwd)).execute(
