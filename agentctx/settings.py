@@ -1,0 +1,95 @@
+"""Where options come from: environment and files -> the layers of `config.resolve`. IO.
+
+Files: `agentctx.toml` at the repository's root, `[tool.agentctx]` of its pyproject.toml, and
+`agentctx/config.toml` in the user's configuration folder. `[runs]` and `[task]` tables are left to their readers.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import platformdirs
+
+from agentctx.config import Layer, Resolved, RunOptions, resolve
+from agentctx.errors import ConfigError
+
+PROJECT_FILE = "agentctx.toml"
+_TABLES = ("runs",)
+
+
+def load(root: Path | None, flags: Mapping[str, object], environment: Mapping[str, str]) -> Resolved:
+    """Options of a run in `root`. `flags` holds what was given on the command line (None = not given).
+
+    Raises:
+        ConfigError: a file that can't be read or parsed, or what `config.resolve` refuses.
+    """
+    layers = [Layer("flag", {key: value for key, value in flags.items() if value is not None and value != ()})]
+    layers += environment_layers(environment)
+    if root is not None:
+        layers += project_layers(root)
+    user = user_file(environment)
+    if user.is_file():
+        layers.append(Layer(str(user), _table(user, ())))
+    if layers[0].values.get("budget"):
+        layers = [layers[0], *[_without(layer, "keep") for layer in layers[1:]]]
+    elif layers[0].values.get("keep"):
+        layers = [layers[0], *[_without(layer, "budget") for layer in layers[1:]]]
+    return resolve(layers)
+
+
+def _without(layer: Layer, key: str) -> Layer:
+    """A flag for the budget replaces a file's fraction, and the other way round."""
+    return Layer(layer.name, {name: value for name, value in layer.values.items() if name != key})
+
+
+def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
+    """One layer per `AGENTCTX_<OPTION>` variable, so that a bad value is reported by its name."""
+    out = []
+    for option in fields(RunOptions):
+        name = f"AGENTCTX_{option.name.upper()}"
+        if environment.get(name):
+            out.append(Layer(name, {option.name: environment[name]}))
+    return out
+
+
+def project_layers(root: Path) -> list[Layer]:
+    out = []
+    own = root / PROJECT_FILE
+    if own.is_file():
+        out.append(Layer(str(own), _table(own, ())))
+    project = root / "pyproject.toml"
+    if project.is_file():
+        table = _table(project, ("tool", "agentctx"))
+        if table:
+            out.append(Layer(f"{project} [tool.agentctx]", table))
+    return out
+
+
+def user_file(environment: Mapping[str, str]) -> Path:
+    folder = environment.get("AGENTCTX_CONFIG_DIR")
+    return (Path(folder) if folder else Path(platformdirs.user_config_dir("agentctx"))) / "config.toml"
+
+
+def cache_root(environment: Mapping[str, str]) -> Path:
+    """The folder of models, indexes and runs: `AGENTCTX_CACHE_DIR` or the user's cache folder."""
+    folder = environment.get("AGENTCTX_CACHE_DIR")
+    return Path(folder) if folder else Path(platformdirs.user_cache_dir("agentctx"))
+
+
+def _table(file: Path, keys: tuple[str, ...]) -> dict[str, object]:
+    try:
+        table: object = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"can't read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        if keys:  # somebody else's file: its own tools will say what is wrong with it
+            return {}
+        raise ConfigError(f"{file} is not valid TOML: {error}") from error
+    for key in keys:
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise ConfigError(f"[{'.'.join(keys)}] in {file} is not a table")
+    return {key: value for key, value in table.items() if key not in _TABLES}
