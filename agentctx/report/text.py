@@ -1,0 +1,118 @@
+"""A report as plain text for a terminal. No colours here: the shell adds them on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentctx.prompt import Omission, OmissionAction, SymbolState
+from agentctx.report.model import RunReport, UnitRow, reported
+
+_MARKS = {"error": "error  ", "warning": "warning", "note": "note   ", "none": "       "}
+
+
+def render(report: RunReport, *, all_units: bool = False) -> str:
+    """The whole report: budget, decision, pins, units by file, omissions, findings, timings."""
+    parts = [
+        *_head(report),
+        "",
+        *_units(report, all_units),
+        "",
+        *omission_lines(report),
+        *_findings(report),
+        *_skipped(report),
+        "",
+        _timings(report),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _head(report: RunReport) -> Iterator[str]:
+    budget, decision = report.budget, report.decision
+    yield (
+        f"kept {budget.kept:,} of {budget.packed:,} packed tokens "
+        f"(limit {budget.limit:,}, window {budget.window:,}, tokenizer {budget.tokenizer})"
+    )
+    drafter = f", drafter {decision.drafter}" if decision.drafter else ""
+    yield f"mode {decision.mode}{drafter}: {decision.reason}"
+    if decision.cost_dense:
+        total = (decision.cost_selection or 0) + (decision.cost_sparse or 0)
+        yield (
+            f"estimate: dense {decision.cost_dense:,.0f}, selection {decision.cost_selection or 0:,.0f} + sparse "
+            f"{decision.cost_sparse or 0:,.0f} (in tokens of dense prefill; {total / decision.cost_dense:.2f} of dense)"
+        )
+    if decision.change is not None:
+        change = decision.change
+        yield f"the drafter's scores brought in {change.added} units and put out {change.removed} ({change.same} the same)"
+    guessed = " (guessed: no focus and no frame named one)" if report.targets_guessed else ""
+    if report.targets:
+        yield f"target {', '.join(report.targets)}{guessed}"
+    if report.pins:
+        yield "pins " + ", ".join(f"{name} {count}" for name, count in report.pins.items())
+
+
+def _units(report: RunReport, all_units: bool) -> Iterator[str]:
+    path: str | None = None
+    for unit in report.units:
+        if unit.path is None or not (unit.kept or all_units):
+            continue
+        if unit.path != path:
+            path = unit.path
+            yield path
+        yield "  " + unit_line(unit)
+
+
+def unit_line(unit: UnitRow) -> str:
+    lines = f"{unit.start_line}-{unit.end_line}"
+    mark = " " if unit.kept else "-"
+    tier = f"tier {unit.tier}" if unit.tier is not None else "dropped"
+    reduced = " reduced" if unit.reduced else ""
+    return f"{mark} {lines:>11} {unit.kind:<9} {unit.tokens:>5} tokens  {tier}{reduced}  {unit.why}"
+
+
+def omission_lines(report: RunReport) -> Iterator[str]:
+    """What was dropped although kept text refers to it, with the reason and what would pin it."""
+    counts = report.omissions.counts
+    n_kept = counts["kept"] + counts["signature"]
+    total = sum(counts.values())
+    shown = reported(report.omissions)
+    repaired = sum(1 for o in shown if o.action is OmissionAction.REPAIRED)
+    said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    yield f"omission check: {total} symbols referred to, {n_kept} in the prompt ({said}; {repaired} repaired)"
+    for omission in shown:
+        if omission.action is not OmissionAction.REPAIRED:
+            yield from _omission(omission)
+
+
+def _omission(omission: Omission) -> Iterator[str]:
+    place = f"{omission.path}:{omission.line}" if omission.path else ""
+    uses = ", ".join(f"{path}:{line}" if line else f"{path}" for path, line in omission.referenced_from[:3])
+    more = len(omission.referenced_from) - 3
+    yield f"  {_MARKS[omission.severity]} {omission.state.value:<9} {omission.name} {place} used in {uses}{f' and {more} more' if more > 0 else ''}"
+    if omission.state is SymbolState.DROPPED and omission.path:
+        reason = "outside the window" if omission.action is OmissionAction.NOT_PACKED else "no room in the budget"
+        name = omission.symbol.partition("::")[2]
+        spot = f"{omission.path}#{name}" if name else f"{omission.path}:{omission.line}"
+        yield f"          {reason}; --pin '{spot}' keeps it"
+
+
+def _findings(report: RunReport) -> Iterator[str]:
+    for finding in report.findings:
+        yield f"  {_MARKS[finding.severity]} {finding.code}: {finding.message}"
+
+
+def _skipped(report: RunReport) -> Iterator[str]:
+    if report.skipped:
+        yield f"skipped {len(report.skipped)} files:"
+        for skipped in report.skipped[:5]:
+            yield f"  {skipped.path}: {skipped.reason}"
+        if len(report.skipped) > 5:
+            yield f"  and {len(report.skipped) - 5} more (--format json lists them all)"
+
+
+def _timings(report: RunReport) -> str:
+    loads = [(name, s) for name, s in report.timings.items() if name.startswith("load")]
+    stages = [(name, s) for name, s in report.timings.items() if not name.startswith("load")]
+    said = "seconds: " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in stages)
+    if loads:
+        said += "; loading: " + ", ".join(f"{name.removeprefix('load_')} {seconds:.2f}" for name, seconds in loads)
+    return said
