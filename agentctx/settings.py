@@ -62,7 +62,7 @@ def project_layers(root: Path) -> list[Layer]:
         out.append(Layer(str(own), _table(own, ())))
     project = root / "pyproject.toml"
     if project.is_file():
-        table = _table(project, ("tool", "agentctx"))
+        table = _table(project, ("tool", "agentctx")) if _mentions_us(project) else {}
         if table:
             out.append(Layer(f"{project} [tool.agentctx]", table))
     return out
@@ -79,14 +79,20 @@ def cache_root(environment: Mapping[str, str]) -> Path:
     return Path(folder) if folder else Path(platformdirs.user_cache_dir("agentctx"))
 
 
+def _mentions_us(project: Path) -> bool:
+    """A pyproject.toml that doesn't name us is not ours to judge (or to parse)."""
+    try:
+        return b"tool.agentctx" in project.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"can't read {project}: {error.strerror}") from error
+
+
 def _table(file: Path, keys: tuple[str, ...]) -> dict[str, object]:
     try:
         table: object = tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"can't read {file}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if keys:  # somebody else's file: its own tools will say what is wrong with it
-            return {}
         raise ConfigError(f"{file} is not valid TOML: {error}") from error
     for key in keys:
         table = table.get(key, {}) if isinstance(table, dict) else {}

@@ -42,7 +42,7 @@ def _head(report: RunReport) -> Iterator[str]:
         )
     if decision.change is not None:
         change = decision.change
-        yield f"the drafter's scores brought in {change.added} units and put out {change.removed} ({change.same} the same)"
+        yield f"the drafter's scores brought in {change.added} units, put out {change.removed}, left {change.same}"
     guessed = " (guessed: no focus and no frame named one)" if report.targets_guessed else ""
     if report.targets:
         yield f"target {', '.join(report.targets)}{guessed}"
@@ -87,7 +87,9 @@ def _omission(omission: Omission) -> Iterator[str]:
     place = f"{omission.path}:{omission.line}" if omission.path else ""
     uses = ", ".join(f"{path}:{line}" if line else f"{path}" for path, line in omission.referenced_from[:3])
     more = len(omission.referenced_from) - 3
-    yield f"  {_MARKS[omission.severity]} {omission.state.value:<9} {omission.name} {place} used in {uses}{f' and {more} more' if more > 0 else ''}"
+    mark = _MARKS[omission.severity]
+    tail = f" and {more} more" if more > 0 else ""
+    yield f"  {mark} {omission.state.value:<9} {omission.name} {place} used in {uses}{tail}"
     if omission.state is SymbolState.DROPPED and omission.path:
         reason = "outside the window" if omission.action is OmissionAction.NOT_PACKED else "no room in the budget"
         name = omission.symbol.partition("::")[2]
