@@ -1,0 +1,153 @@
+"""The language table: a language is one row here and one query file in `queries/`. No parsing happens here.
+
+The query file names what the rest of the package needs as captures (`unit.*`, `def.*`, `bind.*`, `ref.*`),
+so the code knows captures, and only the query knows node types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from tree_sitter import Language as Grammar
+from tree_sitter import Query
+
+Comment = tuple[str, str]  # what opens and what closes a comment; '' where the line's end closes it
+
+TEST_DIRS = frozenset({"test", "tests", "testing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One row of the table.
+
+    `grammar` is (package, function) of the grammar wheel, imported when the first file of the language is
+    parsed. `test_file` matches names of test files, `test_dirs` are folder names whose files are all tests.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    grammar: tuple[str, str]
+    query: str
+    comment: Comment
+    filenames: tuple[str, ...] = ()
+    test_file: re.Pattern[str] = re.compile(r"(?!)")
+    test_dirs: frozenset[str] = TEST_DIRS
+
+
+LANGUAGES: Mapping[str, Language] = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            Language(
+                name="python",
+                extensions=("py", "pyi"),
+                grammar=("tree_sitter_python", "language"),
+                query="python.scm",
+                comment=("#", ""),
+                filenames=("SConstruct", "wscript"),
+                test_file=re.compile(r"(test_.*|.*_test|conftest|tests?)\.pyi?"),
+            ),
+        )
+    }
+)
+
+_HASH: Comment = ("#", "")
+_SLASHES: Comment = ("//", "")
+_MARKUP: Comment = ("<!--", "-->")
+_SEMICOLON: Comment = (";", "")
+
+# Text without a grammar. The key is the last extension in lower case.
+PLAIN_EXTENSIONS: Mapping[str, Comment] = MappingProxyType(
+    {
+        **dict.fromkeys(("toml", "yaml", "yml", "sh", "bash", "cfg", "conf", "env", "txt", "in", "mk"), _HASH),
+        **dict.fromkeys(("properties", "cmake", "tf", "nix", "r", "rb", "pl", "graphql", "dockerfile"), _HASH),
+        **dict.fromkeys(("md", "markdown", "html", "xml", "vue"), _MARKUP),
+        **dict.fromkeys(("json", "json5", "jsonc", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "rs"), _SLASHES),
+        **dict.fromkeys(("java", "kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "php", "swift", "proto"), _SLASHES),
+        **dict.fromkeys(("ini", "el", "lisp", "clj"), _SEMICOLON),
+        **dict.fromkeys(("css", "scss", "less"), ("/*", "*/")),
+        **dict.fromkeys(("sql", "lua", "hs"), ("--", "")),
+        "rst": ("..", ""),
+        "j2": ("{#", "#}"),
+        "jinja": ("{#", "#}"),
+    }
+)
+PLAIN_FILENAMES: Mapping[str, Comment] = MappingProxyType(
+    {
+        **dict.fromkeys(("Makefile", "Dockerfile", "Justfile", "justfile", "Procfile", "Pipfile"), _HASH),
+        **dict.fromkeys(("README", "CHANGES", "CHANGELOG", "CONTRIBUTING", "NEWS", "HISTORY"), _HASH),
+        **dict.fromkeys((".gitignore", ".gitattributes", ".dockerignore", ".editorconfig", ".flake8"), _HASH),
+        **dict.fromkeys((".pre-commit-config.yaml", "go.mod"), _HASH),
+    }
+)
+
+
+def extension(path: str) -> str:
+    """The last extension in lower case, without its dot."""
+    return PurePosixPath(path).suffix[1:].lower()
+
+
+def language_of(path: str) -> str | None:
+    """The key in LANGUAGES of the file at `path`, by its name; None for plain text."""
+    name, suffix = PurePosixPath(path).name, extension(path)
+    for row in LANGUAGES.values():
+        if suffix in row.extensions or name in row.filenames:
+            return row.name
+    return None
+
+
+def is_plain(path: str) -> bool:
+    """Whether the name says: text that is worth a place in a prompt."""
+    return extension(path) in PLAIN_EXTENSIONS or PurePosixPath(path).name in PLAIN_FILENAMES
+
+
+def comment_of(path: str) -> Comment:
+    """What opens and closes a comment in the file at `path` ('#' where nothing is known)."""
+    name = language_of(path)
+    if name is not None:
+        return LANGUAGES[name].comment
+    base = PurePosixPath(path).name
+    return PLAIN_FILENAMES.get(base) or PLAIN_EXTENSIONS.get(extension(path), _HASH)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether the path says that the file holds tests or what only tests use."""
+    name = language_of(path)
+    pure = PurePosixPath(path)
+    if name is None:
+        return not TEST_DIRS.isdisjoint(pure.parts[:-1])
+    row = LANGUAGES[name]
+    return bool(row.test_file.fullmatch(pure.name)) or not row.test_dirs.isdisjoint(pure.parts[:-1])
+
+
+@cache
+def query_text(name: str) -> str:
+    """The query file of the language `name`."""
+    return (files("agentctx.repo") / "queries" / LANGUAGES[name].query).read_text(encoding="utf-8")
+
+
+@cache
+def query_digest(name: str) -> str:
+    """SHA-256 of the query file in hex: a changed query makes cached syntax stale."""
+    return hashlib.sha256(query_text(name).encode()).hexdigest()
+
+
+@cache
+def grammar(name: str) -> Grammar:
+    """The grammar of the language `name`, loaded once."""
+    package, function = LANGUAGES[name].grammar
+    return Grammar(getattr(import_module(package), function)())
+
+
+@cache
+def query(name: str) -> Query:
+    """The compiled query of the language `name`."""
+    return Query(grammar(name), query_text(name))

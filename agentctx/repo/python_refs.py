@@ -1,0 +1,226 @@
+"""References of a Python file: every use of a name that its own function doesn't bind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from agentctx.repo.parse_lines import Lines, Nesting
+from agentctx.repo.python_defs import (
+    Captures,
+    Definition,
+    first_named,
+    names_directly,
+    nesting,
+    parameter_name,
+    text_of,
+)
+from agentctx.repo.python_imports import literal_strings
+from agentctx.repo.python_scopes import DOTTED, Scope, ScopeKind, lookup, owner_of, scopes
+from agentctx.source import Reference, Role, Symbol, SymbolKind
+from agentctx.spans import ByteSpan
+
+_QUOTED_TYPE = re.compile(r"[\w\s.,|\[\]]+")
+_SUPER = re.compile(r"super\s*\(.*\)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where things stand. `unit_at`: row -> unit."""
+
+    path: str
+    data: bytes
+    lines: Lines
+    unit_at: Sequence[int]
+
+
+def references(
+    places: Places, captures: Captures, found: Sequence[Definition], symbols: Sequence[Symbol]
+) -> tuple[Reference, ...]:
+    """All references of the file, ordered by position. `symbols`: the file's, for constants and fixtures."""
+    made = scopes(places.data, captures)
+    made[0].excluded.update(s.name for s in symbols if s.kind is SymbolKind.CONSTANT)
+    uses = [*_names(places.data, captures, made), *_quoted(places.data, captures), *_fixtures(places, found, symbols)]
+    where = nesting(found)
+    out: list[Reference] = []
+    for use in sorted(uses, key=lambda use: (use.start, use.end, use.role)):
+        owner = where.at(use.start)
+        row = places.lines.row_of(use.start)
+        out.append(
+            Reference(
+                path=places.path,
+                span=ByteSpan(use.start, use.end),
+                line=row + 1,
+                name=use.name,
+                role=use.role,
+                scope=owner.id if owner is not None else None,
+                receiver=use.receiver,
+                unit=places.unit_at[row],
+                receiver_type=use.receiver_type,
+            )
+        )
+    return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    start: int
+    end: int
+    name: str
+    role: Role
+    receiver: str | None = None
+    receiver_type: str | None = None
+
+
+class _Roles:
+    """What the captures say about an identifier, by the byte where it (or the dotted name it ends) ends."""
+
+    def __init__(self, captures: Captures) -> None:
+        self._by_end: dict[int, Role] = {}
+        for capture, role in (("ref.call", Role.CALL), ("ref.base", Role.BASE), ("ref.decorator", Role.DECORATOR)):
+            self._by_end.update((node.end_byte, role) for node in captures.get(capture, ()))
+        self._objects = {node.end_byte for node in captures.get("ref.object", ())}
+        self._types: Nesting[bool] = Nesting((n.start_byte, n.end_byte, True) for n in captures.get("ref.type", ()))
+
+    def of(self, start: int, end: int, otherwise: Role) -> Role:
+        """The role of the identifier; ask in file order."""
+        in_type = self._types.at(start) is not None
+        role = self._by_end.get(end)
+        if role is not None:
+            return role
+        return Role.TYPE if in_type and end not in self._objects else otherwise
+
+
+def _names(data: bytes, captures: Captures, made: Sequence[Scope]) -> Iterator[Use]:
+    """Uses of identifiers, in file order."""
+    skipped = _skipped(captures)
+    chain = {node.end_byte: node.start_byte for node in captures.get("ref.attribute", ())}
+    chain.update(_dotted_patterns(captures))
+    roles = _Roles(captures)
+    where = lookup(made)
+    for start, end in sorted({(n.start_byte, n.end_byte) for n in captures.get("ref", ())}):
+        if start in skipped:
+            continue
+        name = data[start:end].decode("utf-8", "replace")
+        scope = where.at(start)
+        first = chain.get(end, start)
+        if first < start:
+            receiver, receiver_type = _receiver(data[first:start], scope)
+            yield Use(start, end, name, roles.of(start, end, Role.ATTRIBUTE), receiver, receiver_type)
+        elif owner_of(name, scope) is None:
+            yield Use(start, end, name, roles.of(start, end, Role.NAME))
+
+
+def _skipped(captures: Captures) -> frozenset[int]:
+    """First bytes of identifiers that aren't uses."""
+    starts = {node.start_byte for capture in ("skip", "def.name", "def.alias", "bind", "bind.walrus", "bind.outer")
+              for node in captures.get(capture, ())}  # fmt: skip
+    patterns = {node.start_byte for node in captures.get("ref.dotted", ())}
+    imports = {node.start_byte for node in captures.get("name.dotted", ())}
+    in_patterns = {child.start_byte for node in captures.get("ref.dotted", ()) for child in node.named_children}
+    starts |= imports - patterns - in_patterns
+    for node in captures.get("ref.store", ()):
+        attribute = node.child_by_field_name("attribute")
+        if attribute is not None:
+            starts.add(attribute.start_byte)
+    return frozenset(starts)
+
+
+def _dotted_patterns(captures: Captures) -> Iterator[tuple[int, int]]:
+    """(end, first byte of the dotted name) of `RED` in `case Color.RED`."""
+    for node in captures.get("ref.dotted", ()):
+        for child in node.named_children[1:]:
+            yield child.end_byte, node.start_byte
+
+
+def _receiver(before: bytes, scope: Scope | None) -> tuple[str, str | None]:
+    """The dotted text before an attribute, and the class of it where a scope tells it."""
+    text = before.decode("utf-8", "replace").rstrip().removesuffix(".").rstrip()
+    if DOTTED.fullmatch(text) is None:
+        return ("super()" if _SUPER.fullmatch(text) else "?"), None
+    text = "".join(text.split())
+    if "." in text:
+        return text, None
+    owner = owner_of(text, scope)
+    if owner is not None:
+        return text, owner.type_of(text)
+    while scope is not None and scope.kind is not ScopeKind.MODULE:
+        if text in scope.excluded and scope.kind is ScopeKind.FUNCTION:
+            return text, None  # an import or a definition of that function
+        scope = scope.parent
+    return text, scope.type_of(text) if scope is not None else None
+
+
+def _quoted(data: bytes, captures: Captures) -> Iterator[Use]:
+    """Names in string annotations: `"A"`, `"m.A | None"`, `list["A"]`, but nothing inside of `Literal`."""
+    literal = Nesting((n.start_byte, n.end_byte, True) for n in _literals(data, captures))
+    types = Nesting((n.start_byte, n.end_byte, True) for n in captures.get("ref.type", ()))
+    nodes = [*captures.get("ref.type-string", ()), *captures.get("ref.subscript-string", ())]
+    for node in sorted({n.id: n for n in nodes}.values(), key=lambda n: n.start_byte):
+        at = node.start_byte
+        if literal.at(at) is not None or types.at(at) is None or node.named_child_count != 3:
+            continue
+        content = node.named_children[1]
+        text = data[content.start_byte : content.end_byte]
+        if _QUOTED_TYPE.fullmatch(text.decode("utf-8", "replace")) and text.isascii():
+            yield from _quoted_names(text.decode(), content.start_byte)
+
+
+def _literals(data: bytes, captures: Captures) -> Iterator[Node]:
+    """Annotations `Literal[...]` and `m.Literal[...]`."""
+    names = {
+        node.start_byte
+        for node in captures.get("ref.generic", ())
+        if text_of(data, node).rpartition(".")[2] == "Literal"
+    }
+    return (node for node in captures.get("ref.generic-type", ()) if node.start_byte in names)
+
+
+def _quoted_names(text: str, offset: int) -> Iterator[Use]:
+    for match in DOTTED.finditer(text):
+        if match[0] == "None":
+            continue
+        start = match.start()
+        parts = match[0].split(".")
+        for i, part in enumerate(parts):
+            at = start + text[start:].index(part)
+            role = Role.TYPE if i == len(parts) - 1 else Role.ATTRIBUTE if i else Role.NAME
+            receiver = ".".join(p.strip() for p in parts[:i]) if i else None
+            yield Use(offset + at, offset + at + len(part.strip()), part.strip(), role, receiver)
+            start = at + len(part) + 1
+
+
+def _fixtures(places: Places, found: Sequence[Definition], symbols: Sequence[Symbol]) -> Iterator[Use]:
+    """Parameters that pytest fills in: of tests and fixtures, without what `parametrize` gives."""
+    asks = {s.id for s in symbols if (s.is_test or s.is_fixture) and s.kind is not SymbolKind.CLASS}
+    for made in found:
+        parameters = made.node.child_by_field_name("parameters") if made.id in asks else None
+        if parameters is None:
+            continue
+        given = {"self", "cls", *_parametrized(places.data, made)}
+        for child in parameters.named_children:
+            name = parameter_name(child) if child.type in ("identifier", "typed_parameter") else None
+            if name is not None and not _is_splat(child) and text_of(places.data, name) not in given:
+                yield Use(name.start_byte, name.end_byte, text_of(places.data, name), Role.FIXTURE)
+
+
+def _is_splat(parameter: Node) -> bool:
+    return parameter.type == "typed_parameter" and not names_directly(parameter)
+
+
+def _parametrized(data: bytes, made: Definition | None) -> Iterator[str]:
+    """Argument names of the `parametrize` marks on a definition and on the classes around it."""
+    while made is not None:
+        for decorator in made.outer.children if made.outer.type == "decorated_definition" else ():
+            call = first_named(decorator) if decorator.type == "decorator" else None
+            function = call.child_by_field_name("function") if call is not None else None
+            arguments = call.child_by_field_name("arguments") if call is not None else None
+            if function is None or arguments is None or not text_of(data, function).endswith("parametrize"):
+                continue
+            first = next((child for child in arguments.named_children if child.type != "comment"), None)
+            for text in literal_strings(data, first) if first is not None else ():
+                yield from (name.strip() for name in text.split(","))
+        made = made.parent
