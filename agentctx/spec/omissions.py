@@ -1,0 +1,103 @@
+"""The omission check, and its repair: adds the signatures and imports that kept text refers to, as far as the budget
+lasts. Pure.
+
+A closure, not a loop: what an added header refers to is added too, nearest first, so that checking the result
+again finds nothing that could still be added.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from agentctx.prompt import OmissionReport, PromptDocument, PromptLink, Selection, SymbolState, TokenizedPrompt, Why
+from agentctx.source import Resolution, Role
+from agentctx.spec.check import check, state_of
+from agentctx.spec.draft import Draft
+from agentctx.spec.index import PromptIndex
+
+__all__ = ["check", "close", "repair", "targets"]
+
+
+class Want(NamedTuple):
+    """A unit to add. Sorts by: errors first, real uses before names that are only imported, distance, position."""
+
+    severity: int  # 0 error, 1 warning
+    only_imported: bool
+    distance: int
+    unit: int
+    symbol: str  # '' for an import statement
+
+
+def repair(
+    document: PromptDocument,
+    tokenized: TokenizedPrompt,
+    selection: Selection,
+    *,
+    enabled: bool = True,
+    evidence_share: float = 0.5,
+    index: PromptIndex | None = None,
+) -> tuple[Selection, OmissionReport]:
+    """The selection with what was missing and fits below its limit, and the check of the result.
+
+    With `enabled` off the selection as it is, and its check.
+    """
+    known = index if index is not None else PromptIndex(document)
+    if not enabled:
+        return selection, check(document, selection, index=known)
+    draft = Draft.resume(known, tokenized, selection, int(selection.limit * evidence_share))
+    close(draft)
+    result = draft.selection(selection.findings)
+    return result, check(document, result, index=known)
+
+
+def close(draft: Draft, *, errors_only: bool = False) -> None:
+    """Add the transitive closure of missing headers and imports to the draft, the worst first.
+
+    What doesn't fit is passed over, and tried again at the end: its spine may have come in with something else.
+    """
+    todo = list(wants(draft, draft.kept, 1))
+    while todo:
+        heapq.heapify(todo)
+        too_large: list[Want] = []
+        added = False
+        while todo:
+            want = heapq.heappop(todo)
+            if (errors_only and want.severity) or not _is_missing(draft, want):
+                continue
+            if not draft.fits(draft.missing(want.unit)):
+                too_large.append(want)
+                continue
+            added = True
+            for want_next in wants(draft, draft.keep(want.unit, Why.REPAIRED, 2), want.distance + 1):
+                heapq.heappush(todo, want_next)
+        todo = too_large if added else []
+
+
+def wants(draft: Draft, units: Iterable[int], distance: int) -> Iterator[Want]:
+    """What kept `units` refer to and isn't kept, although it is packed."""
+    for unit in units:
+        severity = 0 if draft.kept[unit].tier <= 1 else 1
+        for link in draft.index.links[unit]:
+            for symbol, needed in targets(draft.index, link):
+                want = Want(severity, link.role is Role.IMPORT, distance, needed, symbol)
+                if _is_missing(draft, want):
+                    yield want
+
+
+def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:
+    """(symbol, header) of what a link resolves to, as far as it is packed; ('', unit) for its import statement."""
+    if link.via is not None:
+        yield "", link.via
+    if link.state is Resolution.RESOLVED:
+        for symbol in link.targets:
+            definition = index.definition(symbol)
+            if definition is not None and definition.header is not None:
+                yield symbol, definition.header
+
+
+def _is_missing(draft: Draft, want: Want) -> bool:
+    if not want.symbol:
+        return want.unit not in draft.kept
+    return state_of(draft.index.document.definitions[want.symbol], draft.kept) is SymbolState.DROPPED
