@@ -12,6 +12,10 @@ AgentctxError                      70  a bug, unless a subclass says otherwise
 │   ├── ModelUnavailable               an unknown, missing or damaged model
 │   └── NotEnoughMemory                the model can't fit; nothing was loaded
 ├── ChecksFailed                    1  no candidate passed the checks; nothing landed
+├── EditError                       1  an edit that can't be made; nothing landed
+│   ├── EditFormatError                an answer that doesn't say clearly what to change
+│   ├── EditRefused                    a path that an edit must not touch
+│   └── CheckInvalid                   a check that proves nothing, e.g. it imported the user's own tree
 ├── DamagedState                   70  the journal or the cache is in a state that we can't explain
 └── Interrupted                   130  Ctrl-C or SIGTERM; everything was rolled back
 
@@ -74,6 +78,22 @@ class NotEnoughMemory(UnavailableError):
 
 class ChecksFailed(AgentctxError):
     exit_code = 1
+
+
+class EditError(AgentctxError):
+    exit_code = 1
+
+
+class EditFormatError(EditError):
+    pass
+
+
+class EditRefused(EditError):
+    pass
+
+
+class CheckInvalid(EditError):
+    pass
 
 
 class DamagedState(AgentctxError):
