@@ -1,0 +1,228 @@
+"""Logs -> Evidence: runs every format over every log, merges what they found, maps paths. Pure.
+
+To add a format, write its class and name it in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from agentctx.prompt import Evidence, Frame, TestRef
+from agentctx.repo.logs.clean import Cleaning, clean_lines
+from agentctx.repo.logs.excerpt import LIMIT, Failure, make_excerpt
+from agentctx.repo.logs.found import Block, Found, LogFormat, RawFrame, RawTest, Trace
+from agentctx.repo.logs.generic import GenericFormat
+from agentctx.repo.logs.mentions import identifiers, rank_mentions
+from agentctx.repo.logs.paths import PathMap
+from agentctx.repo.logs.pytest import PytestFormat
+from agentctx.repo.logs.traceback import TracebackFormat
+
+FORMATS: tuple[Callable[[], LogFormat], ...] = (PytestFormat, TracebackFormat)
+MAX_TEXT = 200_000  # characters of cleaned text that are kept, from the end
+H = TypeVar("H", bound=Hashable)
+MAX_NAMED = 5  # paths that a note lists
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """One log, read."""
+
+    name: str
+    traces: tuple[Trace, ...]
+    tests: tuple[RawTest, ...]
+    errors: tuple[str, ...]
+    quoted: tuple[tuple[str, str], ...]
+    blocks: tuple[Block, ...]
+    text: str
+    notes: tuple[str, ...]
+
+
+def read_logs(logs: Sequence[tuple[str, bytes]], repo_paths: Collection[str]) -> Evidence:
+    """What `logs`, (name, raw bytes), say about the repository with the files `repo_paths`. Never raises on content.
+
+    Args:
+        logs: In the order in which the user gave them.
+        repo_paths: POSIX, relative to the repository's root.
+    """
+    paths = PathMap(repo_paths)
+    read = [_read(name, data) for name, data in logs]
+    frames = _distinct(_frame(raw, paths) for log in read for trace in log.traces for raw in trace.frames)
+    traced = tuple(_frame(raw, paths) for log in read for trace in log.traces for raw in trace.frames)
+    tests = _distinct(_test(raw, paths) for log in read for raw in log.tests)
+    notes = [note for log in read for note in (*log.notes, *_path_notes(log, paths))]
+    excerpt, cut = _excerpts(read, paths)
+    return Evidence(
+        frames=traced,
+        failing=tests,
+        error_lines=_distinct(line for log in read for line in log.errors),
+        mentions=_mentions(read, frames, excerpt, paths),
+        excerpt=excerpt,
+        text="\n".join(log.text for log in read),
+        notes=(*notes, *cut),
+    )
+
+
+def _read(name: str, data: bytes) -> _Log:
+    cleaning = Cleaning()
+    formats = [make() for make in FORMATS]
+    tail = _Tail()
+    for at, line in enumerate(clean_lines(data, cleaning)):
+        for parser in formats:
+            parser.feed(at, line)
+        tail.add(at, line)
+    found = [parser.finish() for parser in formats]
+    notes = _notes(name, data, cleaning, tail)
+    if not any(found):
+        if data.strip():
+            notes.append(f"{name}: no known failure format; only identifiers and places were taken from its end")
+        generic = GenericFormat()
+        for at, line in tail.lines:
+            generic.feed(at, line)
+        found = [generic.finish()]
+    notes += [
+        f"{name}: {n} {kind} beyond the limit were left out" for f in found for kind, n in sorted(f.dropped.items())
+    ]
+    return _merge(name, found, tail.text, notes)
+
+
+class _Tail:
+    """The last lines of a log, at most `MAX_TEXT` characters."""
+
+    def __init__(self) -> None:
+        self.lines: deque[tuple[int, str]] = deque()
+        self.n_cut = 0
+        self._size = 0
+
+    def add(self, at: int, line: str) -> None:
+        self.lines.append((at, line))
+        self._size += len(line) + 1
+        while self._size > MAX_TEXT:
+            _, gone = self.lines.popleft()
+            self._size -= len(gone) + 1
+            self.n_cut += 1
+
+    @property
+    def text(self) -> str:
+        return "".join(f"{line}\n" for _, line in self.lines)
+
+
+def _notes(name: str, data: bytes, cleaning: Cleaning, tail: _Tail) -> list[str]:
+    notes = []
+    if not data.strip():
+        notes.append(f"{name}: the log is empty")
+    if tail.n_cut:
+        notes.append(f"{name}: only the last {MAX_TEXT} characters of its text are kept ({tail.n_cut} lines cut)")
+    if cleaning.long_lines:
+        notes.append(f"{name}: {cleaning.long_lines} overlong lines were cut")
+    if cleaning.control_bytes > max(64, len(data) // 50):
+        notes.append(f"{name}: looks binary; {cleaning.control_bytes} control characters were removed")
+    return notes
+
+
+def _merge(name: str, found: Sequence[Found], text: str, notes: Sequence[str]) -> _Log:
+    traces = sorted((trace for f in found for trace in f.traces), key=lambda trace: trace.at)
+    errors = sorted(((at, line) for f in found for line, at in f.errors.items()), key=lambda item: item[0])
+    return _Log(
+        name=name,
+        traces=tuple({trace.frames: trace for trace in reversed(traces)}.values())[::-1],
+        tests=tuple(test for f in found for test in f.tests),
+        errors=_distinct(line for _, line in errors),
+        quoted=_distinct(line for f in found for line in f.quoted),
+        blocks=_outermost([block for f in found for block in f.blocks]),
+        text=text,
+        notes=tuple(notes),
+    )
+
+
+def _outermost(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Blocks in log order without those that lie inside another one (a traceback inside a test's failure)."""
+    out: list[Block] = []
+    for block in sorted(blocks, key=lambda b: (b.at, -b.end)):
+        if not out or block.end > out[-1].end:
+            out.append(block)
+    return tuple(out)
+
+
+def _frame(raw: RawFrame, paths: PathMap) -> Frame:
+    place = paths.locate(raw.path)
+    return Frame(place.path, max(1, raw.line), raw.function, place.in_repo)
+
+
+def _test(raw: RawTest, paths: PathMap) -> TestRef:
+    return TestRef(paths.locate(raw.path).path, raw.names, raw.param)
+
+
+def _path_notes(log: _Log, paths: PathMap) -> list[str]:
+    written = _distinct([*(f.path for t in log.traces for f in t.frames), *(test.path for test in log.tests)])
+    located = {path: paths.locate(path) for path in written}
+    notes = [
+        f"{log.name}: {path} may be any of {', '.join(place.rivals[:MAX_NAMED])}; taken as none of them"
+        for path, place in located.items()
+        if place.rivals
+    ]
+    if written and not notes and not any(place.in_repo for place in located.values()):
+        notes.append(f"{log.name}: names no file of the repository (it names {', '.join(written[:MAX_NAMED])})")
+    elif missing := _distinct(test.path for test in log.tests if not located[test.path].in_repo):
+        notes.append(
+            f"{log.name}: failing tests in files that aren't in the repository: {', '.join(missing[:MAX_NAMED])}"
+        )
+    return notes
+
+
+def _excerpts(logs: Sequence[_Log], paths: PathMap) -> tuple[str, list[str]]:
+    parts, notes = [], []
+    for log in logs:
+        failures = _failures(log, paths)
+        excerpt = make_excerpt(failures, lambda path: paths.locate(path).in_repo, LIMIT // len(logs))
+        if excerpt.n_cut:
+            notes.append(
+                f"{log.name}: the excerpt was cut to {LIMIT // len(logs)} bytes ({excerpt.n_cut} failures shortened)"
+            )
+        if excerpt.text:
+            parts.append(f"# {log.name}\n{excerpt.text}" if len(logs) > 1 else excerpt.text)
+    return "".join(f"{part}\n" for part in parts), notes
+
+
+def _failures(log: _Log, paths: PathMap) -> list[Failure]:
+    """Blocks with the tests that the summary names for them, then the tests without a block."""
+    open_tests = _distinct(_test(raw, paths) for raw in log.tests)
+    taken: set[TestRef] = set()
+    out: list[Failure] = []
+    for block in log.blocks:
+        test = _match(block, open_tests, taken, paths)
+        taken.update([test] if test else [])
+        place = tuple((f.path, f.line) for f in block.frames)
+        out.append(Failure(block.lines, test, block.label, place))
+    return out + [Failure((), test, "FAILED", ()) for test in open_tests if test not in taken]
+
+
+def _match(block: Block, tests: Sequence[TestRef], taken: set[TestRef], paths: PathMap) -> TestRef | None:
+    """The listed test that the block is about: same name, the title's path first, else in listed order."""
+    if block.test is None:
+        return None
+    named = _test(block.test, paths)
+    alike = [t for t in tests if (t.names, t.param) == (named.names, named.param) and (t.names or t.path == named.path)]
+    same = [t for t in alike if t.path == named.path]
+    free = [t for t in alike if t not in taken]
+    return next(iter([*same, *free]), named)
+
+
+def _mentions(logs: Sequence[_Log], frames: Sequence[Frame], excerpt: str, paths: PathMap) -> tuple[str, ...]:
+    """From error lines, then frames (deepest first) and the source quoted there, then everything else."""
+    functions = [f.function for f in reversed(frames) if f.in_repo and f.function and f.function[0] != "<"]
+    quoted = [line for log in logs for path, line in reversed(log.quoted) if paths.locate(path).in_repo]
+    return rank_mentions(
+        (
+            identifiers(line for log in logs for line in log.errors),
+            identifiers(functions, code=True),
+            identifiers(quoted, code=True),
+            identifiers(excerpt.splitlines()),
+        )
+    )
+
+
+def _distinct(items: Iterable[H]) -> tuple[H, ...]:
+    return tuple(dict.fromkeys(items))
