@@ -127,7 +127,7 @@ class PytestFormat:
         if line.startswith("-") and _CAPTURED.match(line):
             _flush(failure)
             failure.lines.append(line.strip("- ") + ":")
-            failure.captured = deque((), MAX_CAPTURED)
+            failure.captured = deque(maxlen=MAX_CAPTURED)
         elif failure.captured is not None:
             if line.strip():
                 failure.captured.append(line)
