@@ -98,16 +98,36 @@ def head(root: Path) -> str | None:
         return None
 
 
-def changed_paths(root: Path, *, staged: bool = False, since: str | None = None) -> tuple[str, ...]:
-    """Sorted paths that differ: from HEAD in the work tree (untracked included), staged, or since a revision."""
+def changed_paths(
+    root: Path, *, staged: bool = False, since: str | None = None, deleted: bool = False
+) -> tuple[str, ...]:
+    """Sorted paths that differ: from HEAD in the work tree (untracked included), staged, or since a revision.
+
+    Paths are relative to `root`. Deleted ones are listed only with `deleted`.
+    """
+    options = ["diff", "--name-only", "-z", "--relative", "--no-renames", *([] if deleted else ["--diff-filter=d"])]
+    base = since or ("HEAD" if head(root) else empty_tree(root))
     if staged:
-        base = ["--cached"] if head(root) else ["--cached", empty_tree(root)]
-        out = run(root, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", *base)
-        return tuple(sorted(os.fsdecode(p) for p in out.split(b"\0") if p))
-    base_revision = since or ("HEAD" if head(root) else empty_tree(root))
-    tracked = run(root, "diff", "--name-only", "-z", "--no-renames", "--diff-filter=d", base_revision)
+        return _paths(run(root, *options, "--cached", base))
     untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
-    return tuple(sorted({os.fsdecode(p) for p in (tracked + untracked).split(b"\0") if p}))
+    return _paths(run(root, *options, base) + untracked)
+
+
+def _paths(out: bytes) -> tuple[str, ...]:
+    return tuple(sorted({os.fsdecode(path) for path in out.split(b"\0") if path}))
+
+
+def unstaged_paths(root: Path) -> tuple[str, ...]:
+    """Sorted paths, relative to `root`, whose work tree differs from the index."""
+    return _paths(run(root, "diff", "--name-only", "-z", "--relative"))
+
+
+def content(root: Path, revision: str, path: str) -> bytes | None:
+    """A file's bytes in a revision ('' = the index), None where it isn't in it."""
+    try:
+        return run(root, "cat-file", "blob", f"{revision}:./{path}")
+    except GitError:
+        return None
 
 
 def empty_tree(root: Path) -> str:
@@ -118,8 +138,18 @@ def empty_tree(root: Path) -> str:
 def staged_lines(root: Path) -> dict[str, tuple[tuple[int, int], ...]]:
     """Per path, the (first, last) lines, 1-based and inclusive, that the staged version adds or changes."""
     base = () if head(root) else (empty_tree(root),)
-    out = run(root, "-c", "core.quotePath=false", "diff", "--cached", "-U0", "--no-color", "--no-ext-diff", *base)
-    return parse_added_lines(out.decode("utf-8", "surrogateescape"))
+    return parse_added_lines(_zero_context_diff(root, "--cached", *base))
+
+
+def changed_lines(root: Path, since: str | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
+    """Per path, the lines that the work tree adds or changes against a revision or HEAD (tracked files only)."""
+    return parse_added_lines(_zero_context_diff(root, since or ("HEAD" if head(root) else empty_tree(root))))
+
+
+def _zero_context_diff(root: Path, *args: str) -> str:
+    diff = ("diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", "--relative")
+    out = run(root, "-c", "core.quotePath=false", *diff, *args)
+    return out.decode("utf-8", "surrogateescape")
 
 
 def parse_added_lines(diff: str) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -58,4 +58,5 @@ def _omission(omission: Omission) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    return {"ruleId": finding.code, "level": _level(finding.severity), "message": {"text": finding.message}}
+    result = {"ruleId": finding.code, "level": _level(finding.severity), "message": {"text": finding.message}}
+    return {**result, "locations": [_location(finding.path, finding.line)]} if finding.path else result

@@ -26,6 +26,18 @@ def render(report: RunReport, *, all_units: bool = False) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def summary(report: RunReport) -> str:
+    """What must be seen even when the report itself isn't asked for: budget, decision, omissions, findings."""
+    return "\n".join([*_head(report), *omission_lines(report), *_findings(report), *_skipped(report)])
+
+
+def check_text(report: RunReport) -> str:
+    """What `agentctx check` prints: the findings, or that there are none."""
+    lines = [*omission_lines(report)] if report.omissions.omissions else []
+    lines += [*_findings(report), *_skipped(report)]
+    return "\n".join(lines or ["no findings"])
+
+
 def _head(report: RunReport) -> Iterator[str]:
     budget, decision = report.budget, report.decision
     yield (
@@ -99,7 +111,8 @@ def _omission(omission: Omission) -> Iterator[str]:
 
 def _findings(report: RunReport) -> Iterator[str]:
     for finding in report.findings:
-        yield f"  {_MARKS[finding.severity]} {finding.code}: {finding.message}"
+        place = f"{finding.path}:{finding.line} " if finding.path else ""
+        yield f"  {_MARKS[finding.severity]} {finding.code}: {place}{finding.message}"
 
 
 def _skipped(report: RunReport) -> Iterator[str]:

@@ -1,0 +1,5 @@
+"""`python -m agentctx`."""
+
+from agentctx.cli.main import run
+
+run()

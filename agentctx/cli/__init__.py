@@ -1,0 +1,1 @@
+"""The command line: options -> config -> pipeline -> print. The only place, with `lsp.server`, that chooses engines."""

@@ -1,0 +1,63 @@
+"""`agentctx check`: the omission check of a task, and the callers of changed signatures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from agentctx.cli.options import SELECTION, run_options, setup, task_options
+from agentctx.errors import UsageError
+from agentctx.report import RunReport, exit_code
+
+
+@click.command(short_help="Report what the prompt, or a change, leaves out.")
+@task_options
+@run_options(*SELECTION, "fail_on")
+@click.option("--staged", is_flag=True, help="check the staged change: callers of changed signatures")
+@click.option("--since", metavar="REV", help="check the change since a revision (work tree included)")
+@click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+def check(staged: bool, since: str | None, form: str, **given: Any) -> int:
+    """Report what is left out, and exit 1 when a finding is as grave as --fail-on.
+
+    \b
+    With a task (REQUEST, --log, --test, --focus): definitions that the prompt refers to and doesn't hold.
+    With --staged or --since REV: calls of definitions whose signature the change alters or removes, where the
+    call itself is not part of the change. Needs no model.
+    """
+    from agentctx.cli.services import CliServices
+
+    if staged and since:
+        raise UsageError("--staged and --since contradict each other", hint="give one of them")
+    names = ("request", "repo", "logs", "tests", "focus")
+    made = setup(*(given[name] for name in names), {k: v for k, v in given.items() if k not in names})
+    services = CliServices()
+    has_task = bool(made.task.request or made.task.logs or made.task.tests or made.task.focus)
+    if staged or since:
+        from agentctx.pipeline.change import check_change
+
+        report = check_change(made.root, made.task, made.options, services, since=since)
+    elif has_task:
+        from agentctx.pipeline.select import run
+
+        report = run("check", made.root, made.task, made.options, services).report
+    else:
+        raise UsageError(
+            "nothing to check", hint="give a task (REQUEST, --log, --test, --focus), or --staged, or --since REV"
+        )
+    _print(report, form)
+    return exit_code(report, made.options.fail_on.value)
+
+
+def _print(report: RunReport, form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False))
+    elif form == "sarif":
+        from agentctx.report.sarif import to_sarif
+
+        click.echo(json.dumps(to_sarif(report), indent=1, ensure_ascii=False))
+    else:
+        from agentctx.report.text import check_text
+
+        click.echo(check_text(report))

@@ -1,0 +1,122 @@
+"""The pipeline's services for a person at a terminal: real models, the user's cache, progress on stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentctx import settings
+from agentctx.config import RunOptions
+from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.spec.protocols import Drafter, Engine
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from agentctx.models.folder import ModelFolder
+
+
+class LocalModel:
+    """A model folder; weights are loaded when they are needed, and once."""
+
+    def __init__(self, folder: ModelFolder, engine: str, n_tokens: int) -> None:
+        self._folder = folder
+        self._engine_name = engine
+        self._n_tokens = n_tokens
+        self._engine: Engine | None = None
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        from agentctx.models.folder import info
+
+        return info(self._folder)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        from agentctx.models.tokenizer import folder_tokenizer
+
+        return folder_tokenizer(self._folder)
+
+    @cached_property
+    def chat(self) -> ChatFrame:
+        from agentctx.models.folder import chat_of
+
+        return chat_of(self._folder)[0]
+
+    def load_drafter(self, n_layers: int | None) -> Drafter:
+        from agentctx.spec.engines import load
+
+        module = load(self._engine_name)
+        if self._engine is not None:
+            return module.drafter_from(self._engine, n_layers)
+        self._require_memory((n_layers or self.info.n_layers) / self.info.n_layers, "the drafter")
+        return module.load_drafter(
+            self._folder.path, self._folder.name, tokenizer=self.tokenizer, info=self.info, n_layers=n_layers
+        )
+
+    def load_engine(self) -> Engine:
+        from agentctx.spec.engines import load
+
+        if self._engine is None:
+            self._require_memory(1.0, "the model")
+            module = load(self._engine_name)
+            self._engine = module.load_engine(
+                self._folder.path, self._folder.name, tokenizer=self.tokenizer, chat=self.chat, info=self.info
+            )
+        return self._engine
+
+    def _require_memory(self, share: float, what: str) -> None:
+        from agentctx.models import memory
+
+        need = memory.needed(self.info, self._n_tokens, share=share)
+        memory.require(need, memory.available(), f"{what} {self.info.name}")
+
+
+@dataclass(slots=True)
+class CliServices:
+    """Implements `pipeline.services.Services`."""
+
+    quiet: bool = False
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)
+    _status: Status | None = None
+
+    @property
+    def cache_dir(self) -> Path | None:
+        return settings.cache_root(self.environment)
+
+    def tokenizer(self, options: RunOptions) -> Tokenizer:
+        from agentctx.models.tokenizer import tokenizer_for
+
+        return tokenizer_for(None, options.tokenizer, settings.cache_root(self.environment))
+
+    def model(self, name: str, options: RunOptions, n_tokens: int) -> LocalModel:
+        from agentctx.models.store import resolve
+
+        folder = resolve(name, settings.cache_root(self.environment))
+        key = (str(folder.path.resolve()), options.engine)
+        if key not in self._models:
+            self._models[key] = LocalModel(folder, options.engine, n_tokens)
+        return self._models[key]
+
+    def progress(self, message: str) -> None:
+        """A status line on stderr, on a terminal only."""
+        if self.quiet or not sys.stderr.isatty():
+            return
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(message)
+            self._status.start()
+        self._status.update(message)
+
+    def close(self) -> None:
+        """Take the status line away: what follows is the result."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

@@ -1,0 +1,168 @@
+"""A change (staged, or since a revision) -> calls of altered or removed definitions that the change leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentctx import vcs
+from agentctx.config import RunOptions
+from agentctx.errors import RepoError
+from agentctx.pipeline.index import Index, Ranges, build_index
+from agentctx.pipeline.services import Clock, Services
+from agentctx.prompt import Finding, Task
+from agentctx.repo.signatures import severity_of_change
+from agentctx.report import BudgetRow, Decision, RunReport
+from agentctx.source import Link, RepoGraph, Resolution, Role, Symbol, SymbolKind
+
+_USES = (Role.CALL, Role.NAME, Role.ATTRIBUTE, Role.DECORATOR, Role.IMPORT, Role.BASE)
+_KINDS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The repository before and after the change, and the lines that it touches, by new path."""
+
+    old: RepoGraph
+    new: RepoGraph
+    changed: frozenset[str]
+    ranges: Mapping[str, Ranges]
+
+
+def check_change(
+    root: Path, task: Task, options: RunOptions, services: Services, *, since: str | None = None
+) -> RunReport:
+    """Findings `signature-changed` and `definition-removed`, one per call that is not in the change.
+
+    With `since`, the work tree against that revision; without, the index against HEAD.
+
+    Raises:
+        RepoError: not a git repository, or an unknown revision.
+    """
+    if vcs.top_level(root) is None:
+        raise RepoError(f"{root} is not in a git repository; there is no change to check")
+    clock = Clock()
+    with clock.stage("change"):
+        changed = _changed(root, since)
+    after = build_index(root, services, clock, _contents(root, changed, since, new=True))
+    before = build_index(root, services, clock, _contents(root, changed, since, new=False))
+    ranges = vcs.staged_lines(root) if since is None else vcs.changed_lines(root, since)
+    sides = _Sides(before.graph, after.graph, changed, ranges)
+    with clock.stage("check"):
+        findings = tuple(sorted(set(_findings(sides)), key=lambda f: (f.path or "", f.line or 0, f.message)))
+    return _report(after, task, findings, clock)
+
+
+def _changed(root: Path, since: str | None) -> frozenset[str]:
+    """Paths that the change touches, deleted ones too."""
+    try:
+        if since is None:
+            return frozenset(vcs.changed_paths(root, staged=True, deleted=True))
+        return frozenset(vcs.changed_paths(root, since=since, deleted=True))
+    except vcs.GitError as error:
+        raise RepoError(f"can't compare with '{since}': {error.stderr or error}") from error
+
+
+def _contents(root: Path, changed: frozenset[str], since: str | None, *, new: bool) -> dict[str, bytes]:
+    """The contents to see instead of the work tree's, so that each side is whole.
+
+    Staged: the new side is the index (also for files with further unstaged edits), the old side is HEAD.
+    """
+    if since is None:
+        paths, revision = changed | frozenset(vcs.unstaged_paths(root)), "" if new else "HEAD"
+    elif new:
+        return {}
+    else:
+        paths, revision = changed, since
+    return {path: data for path in sorted(paths) if (data := vcs.content(root, revision, path)) is not None}
+
+
+# ---------------------------------------------------------------- findings
+
+
+def _findings(sides: _Sides) -> Iterator[Finding]:
+    for symbol in sides.old.symbols.values():
+        if symbol.path not in sides.changed or symbol.kind not in _KINDS or symbol.is_test:
+            continue
+        now = sides.new.symbols.get(symbol.id)
+        if now is None:
+            yield from _removed(symbol, sides)
+            continue
+        severity = _severity(symbol, now)
+        if severity is not None:
+            yield from _calls(symbol, now, severity, sides)
+
+
+def _severity(before: Symbol, after: Symbol) -> str | None:
+    if before.kind is SymbolKind.CLASS:
+        return None  # its __init__ is a method of its own
+    return severity_of_change(before.signature, after.signature)
+
+
+def _calls(before: Symbol, after: Symbol, severity: str, sides: _Sides) -> Iterator[Finding]:
+    for link in sides.new.links:
+        reference = link.reference
+        if reference.role is not Role.CALL or after.id not in link.targets or _touched(link, sides.ranges):
+            continue
+        sure = link.state is Resolution.RESOLVED
+        verb = "calls" if sure else "may call"
+        yield Finding(
+            "signature-changed",
+            severity if sure else "note",
+            f"{_who(link)} {verb} {after.qualname}, whose signature the change alters "
+            f"({before.signature} -> {after.signature}, {after.path}:{after.lines.start}); "
+            "the call is not in the change",
+            reference.path,
+            reference.line,
+        )
+
+
+def _removed(symbol: Symbol, sides: _Sides) -> Iterator[Finding]:
+    """Uses of a definition that is gone: in untouched files, or still unresolved in touched ones."""
+    still = {
+        (link.reference.path, link.reference.scope, link.reference.name): link.reference.line
+        for link in sides.new.links
+        if link.state is Resolution.UNKNOWN
+    }
+    for link in sides.old.links:
+        reference = link.reference
+        if symbol.id not in link.targets or link.state is not Resolution.RESOLVED or reference.role not in _USES:
+            continue
+        line = reference.line
+        if reference.path in sides.changed:
+            found = still.get((reference.path, reference.scope, reference.name))
+            if found is None:
+                continue
+            line = found
+        yield Finding(
+            "definition-removed",
+            "error",
+            f"{_who(link)} uses {symbol.qualname}, which the change removes from {symbol.path}",
+            reference.path,
+            line,
+        )
+
+
+def _who(link: Link) -> str:
+    scope = link.reference.scope
+    return scope.partition("::")[2] or scope if scope else link.reference.path
+
+
+def _touched(link: Link, ranges: Mapping[str, Ranges]) -> bool:
+    return any(a <= link.reference.line <= b for a, b in ranges.get(link.reference.path, ()))
+
+
+def _report(index: Index, task: Task, findings: tuple[Finding, ...], clock: Clock) -> RunReport:
+    notes = tuple(Finding("note", "note", note) for note in index.notes)
+    return RunReport(
+        command="check",
+        repo=index.row,
+        task=task,
+        budget=BudgetRow(0, 0, 0, 0, "none"),
+        decision=Decision("text", "a change was checked; nothing was packed"),
+        findings=findings + notes,
+        skipped=index.skipped,
+        timings=dict(clock.seconds),
+        cache={**index.cache, "drafter_prefix_tokens": 0, "selection": "miss"},
+    )

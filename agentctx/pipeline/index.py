@@ -1,0 +1,68 @@
+"""Repository -> files, syntax and graph. The first stages of every run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentctx import vcs
+from agentctx.pipeline.services import Clock, Services
+from agentctx.repo.cache import SyntaxCache, index_files
+from agentctx.repo.graph import build_graph
+from agentctx.repo.scan import scan
+from agentctx.report import RepoRow
+from agentctx.source import RepoGraph, Skipped
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`changed`: files that differ from HEAD. `ranges`: changed lines per file, staged ones where any are staged."""
+
+    row: RepoRow
+    graph: RepoGraph
+    data: Mapping[str, bytes]
+    skipped: tuple[Skipped, ...]
+    changed: frozenset[str]
+    ranges: Mapping[str, Ranges]
+    cache: Mapping[str, object]
+    notes: tuple[str, ...]
+
+
+def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None) -> Index:
+    """Scan, parse (from the cache where possible) and resolve.
+
+    Raises:
+        RepoError: not a directory, or nothing in it to index.
+    """
+    services.progress("scanning")
+    with clock.stage("scan"):
+        found = scan(root, overlay=overlay)
+        row, changed, ranges = _state(root, found.is_git)
+    services.progress(f"indexing {len(found.files)} files")
+    with clock.stage("index"):
+        cache = SyntaxCache(services.cache_dir / "index.sqlite3") if services.cache_dir is not None else None
+        indexed = index_files(found.files, cache)
+        graph = build_graph(indexed.files)
+    state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"
+    return Index(
+        row=row,
+        graph=graph,
+        data={file.path: file.data for file in found.files},
+        skipped=found.skipped,
+        changed=changed,
+        ranges=ranges,
+        cache={"index": state, "index_hits": indexed.hits, "index_misses": indexed.misses},
+        notes=indexed.notes,
+    )
+
+
+def _state(root: Path, is_git: bool) -> tuple[RepoRow, frozenset[str], Mapping[str, Ranges]]:
+    if not is_git:
+        return RepoRow(str(root), None, dirty=False), frozenset(), {}
+    changed = frozenset(vcs.changed_paths(root))
+    staged = vcs.staged_lines(root)
+    ranges = staged or (vcs.changed_lines(root) if changed else {})
+    return RepoRow(str(root), vcs.head(root), dirty=bool(changed)), changed, ranges

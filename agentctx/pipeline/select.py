@@ -1,0 +1,314 @@
+"""The order of the stages from a task to a selection, with timings and every change of plan in the report.
+
+scan, index -> evidence -> locate -> rank -> pack -> tokens -> [drafter] -> pins -> select -> repair -> report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+
+from agentctx.assemble import restrict
+from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
+from agentctx.errors import BudgetError
+from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
+from agentctx.pipeline.index import Index, build_index
+from agentctx.pipeline.rows import unit_rows
+from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.prompt import (
+    ChatFrame,
+    Evidence,
+    Finding,
+    OmissionReport,
+    PromptDocument,
+    Selection,
+    Task,
+    TokenizedPrompt,
+    Tokenizer,
+)
+from agentctx.repo.languages import comment_for
+from agentctx.repo.locate import Located, locate
+from agentctx.repo.logs import read_logs
+from agentctx.repo.pack import Frame, PackInput, pack
+from agentctx.repo.rank import Ranked, rank
+from agentctx.report import BudgetRow, Change, Decision, RunReport
+from agentctx.spec.omissions import repair
+from agentctx.spec.pins import collect
+from agentctx.spec.select import SelectOptions, rank_scores, select, unit_scores
+from agentctx.spec.tokens import tokenize
+from agentctx.spec.windows import score_in_windows
+
+SYSTEM = "You fix bugs. Read the code, the failing test and its output, then answer exactly as asked."
+DEFAULT_REQUEST = "Make the failing test pass."
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The repository and the task, ranked; nothing packed yet."""
+
+    index: Index
+    task: Task
+    evidence: Evidence
+    located: Located
+    ranking: tuple[Ranked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A selection with its report. `text` is the contiguous prompt of what was kept."""
+
+    report: RunReport
+    tokenized: TokenizedPrompt
+    selection: Selection
+    text: PromptDocument
+    understood: Understood
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    limit: int
+    window: int
+
+
+def understand(
+    root: Path, task: Task, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None
+) -> Understood:
+    """Index the repository, read the logs, find what the task is about and rank everything else.
+
+    Raises:
+        RepoError, TaskError: see `build_index` and `locate`.
+    """
+    index = build_index(root, services, clock, overlay)
+    with clock.stage("evidence"):
+        evidence = read_logs(task.logs, frozenset(index.data))
+        located = locate(task, evidence, index.graph, index.ranges)
+    with clock.stage("rank"):
+        ranking = rank(index.graph, index.data, task, evidence, located)
+    return Understood(index, task, evidence, located, ranking)
+
+
+def run(
+    command: str,
+    root: Path,
+    task: Task,
+    options: RunOptions,
+    services: Services,
+    overlay: Mapping[str, bytes] | None = None,
+) -> Outcome:
+    """Select for a task: what `agentctx select`, `pack` and `check` do, and the editor."""
+    clock = Clock()
+    understood = understand(root, task, services, clock, overlay)
+    frame = Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
+    main = services.model(options.model, options, 0) if options.model else None
+    return select_for(command, understood, frame, options, services, clock, main)
+
+
+def select_for(
+    command: str,
+    understood: Understood,
+    frame: Frame,
+    options: RunOptions,
+    services: Services,
+    clock: Clock,
+    main: Model | None,
+) -> Outcome:
+    """Pack, score, pin, select, repair. `main` is the model that will read the prompt, if there is one."""
+    drafter = _drafter(options, services)
+    main = main or drafter
+    tokenizer = main.tokenizer if main is not None else services.tokenizer(options)
+    sizes = _sizes(options, main)
+    services.progress("packing")
+    with clock.stage("pack"):
+        packed = pack(_pack_input(understood), frame, tokenizer, sizes.window)
+        tokenized = tokenize(packed.document, tokenizer)
+    limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
+    notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
+    findings = [Finding("note", "note", note) for note in notes]
+    chosen = _Chooser(tokenized, tokenizer, options, limit, clock)
+    decision, best, extra = _decide(chosen, drafter, main, services)
+    findings += _guessed(packed.document) + list(best.selection.findings) + list(extra)
+    kept = best.n_tokens
+    report = RunReport(
+        command=command,
+        repo=understood.index.row,
+        task=understood.task,
+        budget=BudgetRow(best.selection.limit, sizes.window, tokenized.n_tokens, kept, tokenizer.name),
+        decision=decision,
+        units=unit_rows(tokenized, best.selection),
+        omissions=best.omissions,
+        findings=tuple(dict.fromkeys(findings)),
+        skipped=understood.index.skipped,
+        timings=dict(clock.seconds),
+        cache={**understood.index.cache, "drafter_prefix_tokens": 0, "selection": "miss"},
+        failing_tests=understood.located.failing_tests,
+        targets=packed.document.facts.targets,
+        targets_guessed=packed.document.facts.targets_guessed,
+    )
+    return Outcome(report, tokenized, best.selection, best.text, understood)
+
+
+def _drafter(options: RunOptions, services: Services) -> Model | None:
+    if options.drafter == "none":
+        return None
+    return services.model(options.drafter, options, options.window or 2 * (options.budget or DEFAULT_BUDGET))
+
+
+def _sizes(options: RunOptions, main: Model | None) -> Sizes:
+    """The limit and the window: the window is twice the budget, within the model's context unless given."""
+    budget = options.budget or DEFAULT_BUDGET
+    context = main.info.max_position if main is not None else None
+    if options.window is not None:
+        window = options.window
+    else:
+        window = 2 * budget if context is None else min(2 * budget, max(context - options.max_new, budget))
+    return Sizes(min(budget, window), window)
+
+
+def _pack_input(understood: Understood) -> PackInput:
+    graph = understood.index.graph
+    return PackInput(
+        graph=graph,
+        data=understood.index.data,
+        task=understood.task,
+        evidence=understood.evidence,
+        located=understood.located,
+        ranking=understood.ranking,
+        changed=understood.index.changed,
+        comment=lambda path: comment_for(path, graph.files[path].language),
+    )
+
+
+def _guessed(document: PromptDocument) -> list[Finding]:
+    facts = document.facts
+    if not (facts.targets and facts.targets_guessed):
+        return []
+    names = ", ".join(facts.targets)
+    message = f"no focus and no repository frame: the best ranked definitions stand for the target ({names})"
+    return [Finding("guessed-target", "note", message)]
+
+
+# ---------------------------------------------------------------- choosing
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A repaired selection; `n_tokens` counts what the model will read."""
+
+    selection: Selection
+    omissions: OmissionReport
+    text: PromptDocument
+    n_tokens: int
+
+
+_ROUNDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Chooser:
+    tokenized: TokenizedPrompt
+    tokenizer: Tokenizer
+    options: RunOptions
+    limit: int
+    clock: Clock
+
+    def at_positions(self, scores: np.ndarray) -> Chosen:
+        """Selection for sparse prefill: kept tokens add up, nothing is tokenized anew."""
+        selection, omissions = self._select(scores, self.limit)
+        text, _ = restrict(self.tokenized.document, selection.units)
+        return Chosen(selection, omissions, text, selection.n_tokens)
+
+    def as_text(self, scores: np.ndarray) -> Chosen:
+        """Selection for a contiguous prompt, whose elision comments count: the limit given to the selection is
+        moved until the text itself is within the budget and as near to it as the units allow."""
+        aim, best = self.limit, None
+        for _ in range(_ROUNDS):
+            selection, omissions = self._select(scores, aim)
+            text, _ = restrict(self.tokenized.document, selection.units)
+            n_tokens = self._count(text)
+            hard = max(self.limit, selection.limit) if selection.limit != aim else self.limit
+            if n_tokens <= hard and (best is None or n_tokens > best.n_tokens):
+                best = Chosen(replace(selection, limit=hard), omissions, text, n_tokens)
+            spare = hard - n_tokens
+            if 0 <= spare <= hard // 50 or (spare > 0 and selection.n_tokens >= self.tokenized.n_tokens):
+                break
+            aim = max(1, aim + spare - (0 if spare > 0 else 4))
+        if best is None:
+            raise BudgetError(
+                f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
+                "surroundings",
+                hint="raise --budget, or choose --over-budget raise",
+            )
+        return best
+
+    def _count(self, text: PromptDocument) -> int:
+        return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
+
+    def _select(self, scores: np.ndarray, limit: int) -> tuple[Selection, OmissionReport]:
+        document = self.tokenized.document
+        with self.clock.stage("select"):
+            pins = collect(document, self.tokenized)
+            wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget.value)
+            selection = select(self.tokenized, scores, pins, wanted)
+        with self.clock.stage("check"):
+            repairs = self.options.on_omission is OnOmission.REPAIR
+            return repair(document, self.tokenized, selection, enabled=repairs)
+
+
+def _decide(
+    chooser: _Chooser, drafter: Model | None, main: Model | None, services: Services
+) -> tuple[Decision, Chosen, tuple[Finding, ...]]:
+    """The decision, the selection that follows from it, and findings about the way there."""
+    by_rank = rank_scores(chooser.tokenized.document)
+    if drafter is None or main is None:
+        decision = Decision("text", "no drafter (--drafter none): units are kept by rank, the prompt is contiguous")
+        return decision, chooser.as_text(by_rank), ()
+    options = chooser.options
+    same = refuse_tokenizers(options, main.tokenizer, drafter.tokenizer)
+    packed = chooser.tokenized.n_tokens
+    planned = plan(
+        options, main.info, drafter.info, packed=packed, kept=min(chooser.limit, packed), same_tokenizer=same
+    )
+    if not planned.score:
+        return planned.decision, _dense(chooser, by_rank), ()
+    scores, findings = _scores(chooser, planned, drafter, services, same)
+    chosen = chooser.at_positions(scores) if planned.decision.mode == "sparse" else chooser.as_text(scores)
+    return _with_change(planned.decision, chosen, by_rank, chooser), chosen, findings
+
+
+def _dense(chooser: _Chooser, by_rank: np.ndarray) -> Chosen:
+    """Without a drafter's scores the budget binds all the same; only `--keep` may keep the whole window."""
+    if chooser.options.keep is None:
+        return chooser.as_text(by_rank)
+    whole = replace(chooser, limit=chooser.tokenized.n_tokens)
+    return whole.at_positions(by_rank)
+
+
+def _scores(
+    chooser: _Chooser, planned: Plan, model: Model, services: Services, same: bool
+) -> tuple[np.ndarray, tuple[Finding, ...]]:
+    """Unit scores by the drafter, read with its own tokenizer when that differs."""
+    services.progress(f"loading the drafter {model.info.name}")
+    drafter = model.load_drafter(planned.options.n_layers)
+    chooser.clock.seconds["load_drafter"] = drafter.load_seconds
+    tokenized = chooser.tokenized if same else tokenize(chooser.tokenized.document, drafter.tokenizer)
+    services.progress(f"scoring {tokenized.n_tokens} tokens with {model.info.name}")
+    with chooser.clock.stage("score"):
+        scores, findings = score_in_windows(drafter, tokenized, planned.options)
+    return unit_scores(tokenized, scores), findings
+
+
+def _with_change(decision: Decision, chosen: Chosen, by_rank: np.ndarray, chooser: _Chooser) -> Decision:
+    """What the scores changed against ranking alone, at the same limit."""
+    alone, _ = chooser._select(by_rank, chosen.selection.limit)
+    document = chooser.tokenized.document
+    code = {unit.index for unit in document.units if unit.lines is not None}
+    ours, theirs = chosen.selection.units & code, alone.units & code
+    return replace(decision, change=Change(len(ours - theirs), len(theirs - ours), len(ours & theirs)))
+
+
+def chat_of(main: Model | None) -> ChatFrame:
+    return main.chat if main is not None else ChatFrame()

@@ -1,0 +1,66 @@
+"""What the pipeline is given by a shell: models, tokenizer, cache, progress. No library is chosen here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from agentctx.config import RunOptions
+from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.spec.protocols import Drafter, Engine
+
+
+class Model(Protocol):
+    """A model that can be spoken of before its weights are loaded."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def chat(self) -> ChatFrame: ...
+
+    def load_drafter(self, n_layers: int | None) -> Drafter:
+        """Its first `n_layers` layers (None = all) as a drafter; on the engine's weights where those are loaded."""
+
+    def load_engine(self) -> Engine:
+        """The model itself; loaded once."""
+
+
+class Services(Protocol):
+    """Implemented by the shells (`agentctx.cli.services`); tests give small ones of their own."""
+
+    @property
+    def cache_dir(self) -> Path | None:
+        """Folder of the index cache and of runs; None = no cache."""
+
+    def tokenizer(self, options: RunOptions) -> Tokenizer:
+        """The tokenizer to count with when there is no `--model`."""
+
+    def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
+        """A model by name, folder or hub id. `n_tokens`: the prompt that it must have memory for."""
+
+    def progress(self, message: str) -> None:
+        """Tell the user what is going on (stderr, a progress notification, nothing)."""
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds per stage, in the order in which stages first ran."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    now: Callable[[], float] = time.perf_counter
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = self.now()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + self.now() - start

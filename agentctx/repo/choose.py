@@ -1,0 +1,237 @@
+"""Which units of the repository go into the window: whole chunks by rank, then the signatures that they need. Pure.
+
+The order: what the task is about (targets, callers, overridden methods), ranked chunks for most of the window,
+the signatures of what those refer to, then further chunks while there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentctx.repo.locate import MAX_GUESSED, Located
+from agentctx.repo.rank import Ranked
+from agentctx.source import Link, RepoGraph, Resolution, Role, SymbolKind
+
+UnitKey = tuple[str, int]
+Count = Callable[[Sequence[UnitKey]], list[int]]
+
+FILE_LINE_TOKENS = 24  # upper estimates: the document is counted exactly afterwards
+ELISION_TOKENS = 14
+CHUNK_SHARE = 0.7  # of the window, before signatures
+FILL_SHARE = 0.97  # the rest is for the imports of what came last
+LARGE_SHARE = 0.35  # a chunk above this share of the room is shown in parts
+
+
+@dataclass(slots=True)
+class Chosen:
+    """What is in so far. `units` maps each file to its chosen units."""
+
+    room: int
+    units: dict[str, set[int]] = field(default_factory=dict)
+    used: int = 0
+
+    def has(self, key: UnitKey) -> bool:
+        return key[1] in self.units.get(key[0], ())
+
+
+class Chooser:
+    """Adds groups of units while there is room. Costs are tokens; `count` gives those of units."""
+
+    def __init__(self, graph: RepoGraph, count: Count, room: int) -> None:
+        self._graph = graph
+        self._count = count
+        self._tokens: dict[UnitKey, int] = {}
+        self.chosen = Chosen(room)
+
+    def closed(self, keys: Iterable[UnitKey]) -> list[UnitKey]:
+        """The keys with their spines, those that are not in yet, in order."""
+        wanted: dict[UnitKey, None] = {}
+        for path, unit in keys:
+            for other in (*self._graph.files[path].units[unit].spine, unit):
+                if not self.chosen.has((path, other)):
+                    wanted[(path, other)] = None
+        return sorted(wanted)
+
+    def cost(self, keys: Sequence[UnitKey]) -> int:
+        """Tokens that adding `keys` (closed) takes, marks included."""
+        missing = [key for key in keys if key not in self._tokens]
+        self._tokens.update(zip(missing, self._count(missing), strict=True))
+        total = sum(self._tokens[key] for key in keys)
+        for path in sorted({path for path, _ in keys}):
+            present = self.chosen.units.get(path, set())
+            total += 0 if present else FILE_LINE_TOKENS
+            added = {unit for other, unit in keys if other == path}
+            total += ELISION_TOKENS * max(0, _runs(present | added) - _runs(present))
+        return total
+
+    def add(self, keys: Iterable[UnitKey], *, room: int | None = None) -> bool:
+        """Add the keys with their spines if they fit; says whether everything is in."""
+        wanted = self.closed(keys)
+        if not wanted:
+            return True
+        cost = self.cost(wanted)
+        if self.chosen.used + cost > (self.chosen.room if room is None else min(room, self.chosen.room)):
+            return False
+        for path, unit in wanted:
+            self.chosen.units.setdefault(path, set()).add(unit)
+        self.chosen.used += cost
+        return True
+
+
+def _runs(units: set[int]) -> int:
+    """Number of maximal runs of consecutive numbers."""
+    return sum(1 for unit in units if unit - 1 not in units)
+
+
+# ---------------------------------------------------------------- the order of filling
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    units: Mapping[str, frozenset[int]]
+    targets: tuple[str, ...]
+    guessed: bool
+
+
+def choose(graph: RepoGraph, located: Located, ranking: Sequence[Ranked], count: Count, room: int) -> Choice:
+    """Fill `room` tokens. `count` counts units of files with the task's tokenizer."""
+    chooser = Chooser(graph, count, room)
+    links = links_by_unit(graph)
+    targets, guessed = targets_of(located, ranking, graph)
+    chooser.add(located.pinned)
+    for symbol in (*targets, *located.frames):
+        _add_whole(chooser, graph, symbol)
+    if not guessed:
+        for symbol in _around(graph, targets):
+            _add_core(chooser, graph, links, symbol, set(targets))
+    _fill(chooser, graph, ranking, int(room * CHUNK_SHARE))
+    _imports(chooser, links)
+    _signatures(chooser, graph, links)
+    _fill(chooser, graph, ranking, int(room * FILL_SHARE))
+    _imports(chooser, links)
+    units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
+    return Choice(units, targets, guessed)
+
+
+def targets_of(located: Located, ranking: Sequence[Ranked], graph: RepoGraph) -> tuple[tuple[str, ...], bool]:
+    """The definitions to edit; without focus and frames the best ranked functions, marked as guessed."""
+    if located.targets:
+        return located.targets, False
+    kinds = (SymbolKind.FUNCTION, SymbolKind.METHOD)
+    best = [one.chunk.symbol for one in ranking if one.score > 0 and one.chunk.symbol]
+    return tuple(s for s in best if s in graph.symbols and graph.symbols[s].kind in kinds)[:MAX_GUESSED], True
+
+
+def units_of(graph: RepoGraph, symbol: str) -> list[UnitKey]:
+    """All units inside a definition, nested ones included."""
+    found = graph.symbols[symbol]
+    units = graph.files[found.path].units
+    return [(found.path, u.index) for u in units if found.span.start <= u.span.start < found.span.end]
+
+
+def _around(graph: RepoGraph, targets: Sequence[str]) -> list[str]:
+    """Callers, overridden and overriding methods of the targets, nearest relation first, tests left out."""
+    found: dict[str, None] = {}
+    for relation in (graph.callers, graph.overrides, graph.overridden_by):
+        for target in targets:
+            found.update(dict.fromkeys(relation.get(target, ())))
+    for target in targets:
+        for base in graph.overrides.get(target, ()):
+            found.update(dict.fromkeys(graph.overridden_by.get(base, ())))
+    return [s for s in found if s not in targets and not graph.files[graph.symbols[s].path].is_test]
+
+
+def _add_whole(chooser: Chooser, graph: RepoGraph, symbol: str) -> None:
+    """The definition, or as much of it as fits: its header at least."""
+    keys = units_of(graph, symbol)
+    if chooser.add(keys):
+        return
+    found = graph.symbols[symbol]
+    chooser.add([(found.path, found.header)])
+    for key in keys:
+        chooser.add([key])
+
+
+def _add_core(
+    chooser: Chooser, graph: RepoGraph, links: Mapping[UnitKey, list[Link]], symbol: str, targets: set[str]
+) -> None:
+    """Header and the units that use a target; the whole definition when it is small."""
+    keys = units_of(graph, symbol)
+    found = graph.symbols[symbol]
+    if chooser.cost(chooser.closed(keys)) <= chooser.chosen.room // 10 and chooser.add(keys):
+        return
+    used = [key for key in keys if any(targets.intersection(link.targets) for link in links.get(key, ()))]
+    chooser.add([(found.path, found.header), *used])
+
+
+def _fill(chooser: Chooser, graph: RepoGraph, ranking: Sequence[Ranked], limit: int) -> None:
+    """Ranked chunks until `limit`; what doesn't fit is passed over, large chunks are shown in parts."""
+    misses = 0
+    for one in ranking:
+        if one.score <= 0 or misses > 40 or chooser.chosen.used >= limit - FILE_LINE_TOKENS:
+            return
+        keys = [(one.chunk.path, unit) for unit in one.chunk.units]
+        wanted = chooser.closed(keys)
+        if not wanted:
+            continue
+        if chooser.cost(wanted) <= max(LARGE_SHARE * limit, 1) and chooser.add(keys, room=limit):
+            continue
+        misses += 0 if _part(chooser, graph, one, limit) else 1
+
+
+def _part(chooser: Chooser, graph: RepoGraph, one: Ranked, limit: int) -> bool:
+    """The header of a chunk that doesn't fit, and its units one by one up to a share of the room."""
+    budget = min(limit, chooser.chosen.used + int(LARGE_SHARE * limit))
+    if one.chunk.symbol is None:
+        return False
+    found = graph.symbols[one.chunk.symbol]
+    if not chooser.add([(found.path, found.header)], room=budget):
+        return False
+    for unit in one.chunk.units:
+        chooser.add([(one.chunk.path, unit)], room=budget)
+    return True
+
+
+def links_by_unit(graph: RepoGraph) -> dict[UnitKey, list[Link]]:
+    found: dict[UnitKey, list[Link]] = {}
+    for link in graph.links:
+        found.setdefault((link.reference.path, link.reference.unit), []).append(link)
+    return found
+
+
+_SIGNED = (Role.CALL, Role.BASE, Role.TYPE, Role.DECORATOR, Role.NAME, Role.ATTRIBUTE)
+
+
+def _signatures(chooser: Chooser, graph: RepoGraph, links: Mapping[UnitKey, list[Link]]) -> None:
+    """Headers of what the chosen code refers to, then of what those headers refer to."""
+    todo = _chosen_keys(chooser)
+    seen = set(todo)
+    while todo:
+        wanted: dict[UnitKey, None] = {}
+        for key in todo:
+            for link in links.get(key, ()):
+                if link.state is Resolution.RESOLVED and link.reference.role in _SIGNED:
+                    wanted.update(dict.fromkeys(_header(graph, target) for target in link.targets))
+        todo = []
+        for key in wanted:
+            if key not in seen and not graph.files[key[0]].is_test:
+                seen.add(key)
+                if not chooser.chosen.has(key) and chooser.add([key]):
+                    todo.append(key)
+
+
+def _header(graph: RepoGraph, symbol: str) -> UnitKey:
+    found = graph.symbols[symbol]
+    return (found.path, found.header)
+
+
+def _imports(chooser: Chooser, links: Mapping[UnitKey, list[Link]]) -> None:
+    """Import statements that bring in what the chosen code names; they are short and always worth it."""
+    for path, unit in _chosen_keys(chooser):
+        via = sorted({link.via for link in links.get((path, unit), ()) if link.via is not None})
+        chooser.add([(path, other) for other in via])
+
+
+def _chosen_keys(chooser: Chooser) -> list[UnitKey]:
+    return [(path, unit) for path, units in sorted(chooser.chosen.units.items()) for unit in sorted(units)]

@@ -1,0 +1,182 @@
+"""Task + evidence + graph -> what the task is about: failing tests, frames, targets. Pure.
+
+A test, a focus or a pin that does not exist is a TaskError; a parameter that we can't tell is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentctx.errors import TaskError
+from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
+from agentctx.repo.graph import find_symbols, find_test, symbol_at
+from agentctx.source import RepoGraph, Symbol, SymbolKind
+
+DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
+MAX_GUESSED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Symbol ids, most telling first. `pinned` are (path, unit) of the user's pins."""
+
+    failing_tests: tuple[str, ...] = ()
+    fixtures: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()  # definitions in repository frames, deepest first, tests left out
+    frame_lines: tuple[tuple[str, int], ...] = ()
+    targets: tuple[str, ...] = ()  # from focus or frames; () = to be guessed from the ranking
+    pinned: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def locate(
+    task: Task,
+    evidence: Evidence,
+    graph: RepoGraph,
+    changed: Mapping[str, Sequence[tuple[int, int]]],
+) -> Located:
+    """`changed`: staged (else changed) line ranges by path; decides which tests a bare test path means.
+
+    Raises:
+        TaskError: a test, focus or pin names what the repository doesn't have.
+    """
+    notes: list[str] = []
+    tests = [found for ref in task.tests for found in _tests(ref, graph, changed, notes)]
+    if not task.tests:
+        tests = [found for ref in evidence.failing for found in _known_tests(ref, graph)]
+    failing = _distinct(tests)
+    frames = [frame for frame in evidence.frames if frame.in_repo]
+    if evidence.text and not frames:
+        notes.append("the log has no frame inside the repository; ranking relies on names, tests and text")
+    inner = _distinct(_frame_symbols(frames, graph))
+    focus = _distinct(symbol for ref in task.focus for symbol in focus_symbols(ref, graph))
+    return Located(
+        failing_tests=failing,
+        fixtures=_distinct(f for test in failing for f in graph.fixtures.get(test, ())),
+        frames=inner,
+        frame_lines=tuple(dict.fromkeys((frame.path, frame.line) for frame in frames)),
+        targets=focus or inner[:1],
+        pinned=tuple(dict.fromkeys(unit for ref in task.pins for unit in pin_units(ref, graph))),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+# ---------------------------------------------------------------- tests
+
+
+def _known_tests(ref: TestRef, graph: RepoGraph) -> list[str]:
+    """A log may name tests of another checkout: what isn't here is left out."""
+    found = find_test(graph, ref) if ref.path in graph.files and ref.names else None
+    return [found] if found else []
+
+
+def _tests(
+    ref: TestRef, graph: RepoGraph, changed: Mapping[str, Sequence[tuple[int, int]]], notes: list[str]
+) -> list[str]:
+    if ref.path not in graph.files:
+        raise TaskError(f"test file '{ref.path}' is not in the repository", hint=_near_path(ref.path, graph))
+    if not ref.names:
+        return _tests_of_file(ref.path, graph, changed)
+    found = find_test(graph, ref)
+    if found is None:
+        names = sorted({s.qualname.replace(".", "::") for s in _file_tests(ref.path, graph)})
+        hint = f"tests there: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else None
+        raise TaskError(f"no test '{'::'.join(ref.names)}' in {ref.path}", hint=hint)
+    if ref.param is not None and not _has_parameters(graph.symbols[found]):
+        notes.append(f"'{ref.id}': the test is not parametrized there; the whole function stands for it")
+    return [found]
+
+
+def _has_parameters(symbol: Symbol) -> bool:
+    """Whether a parameter in brackets can be meant: we can't evaluate the values, the decorator must do."""
+    return any(name.endswith(("parametrize", "given")) for name in symbol.decorators) or bool(symbol.parent)
+
+
+def _file_tests(path: str, graph: RepoGraph) -> list[Symbol]:
+    return [s for s in graph.files[path].symbols if s.is_test and s.kind in (SymbolKind.FUNCTION, SymbolKind.METHOD)]
+
+
+def _tests_of_file(path: str, graph: RepoGraph, changed: Mapping[str, Sequence[tuple[int, int]]]) -> list[str]:
+    """Changed tests of a file, those with the most changed lines first; all where none was changed."""
+    tests = _file_tests(path, graph)
+    ranges = changed.get(path, ())
+
+    def overlap(symbol: Symbol) -> int:
+        return sum(max(0, min(b, symbol.lines.end) - max(a, symbol.lines.start) + 1) for a, b in ranges)
+
+    touched = [symbol for symbol in tests if overlap(symbol)]
+    touched.sort(key=lambda symbol: (-overlap(symbol), symbol.lines.start))
+    return [symbol.id for symbol in touched or tests]
+
+
+def _near_path(path: str, graph: RepoGraph) -> str | None:
+    name = path.rsplit("/", 1)[-1]
+    near = sorted(other for other in graph.files if other.rsplit("/", 1)[-1] == name)
+    return f"did you mean {' or '.join(near[:3])}?" if near else None
+
+
+# ---------------------------------------------------------------- frames, focus, pins
+
+
+def _frame_symbols(frames: Sequence[Frame], graph: RepoGraph) -> list[str]:
+    """Definitions that the frames stand in, deepest frame first; code of tests is not a target."""
+    found = []
+    for frame in reversed(frames):
+        if frame.path not in graph.files or graph.files[frame.path].is_test:
+            continue
+        symbol = symbol_at(graph, frame.path, frame.line)
+        if symbol is not None and symbol.kind in DEFINITIONS:
+            found.append(symbol.id)
+    return found
+
+
+def focus_symbols(ref: FocusRef, graph: RepoGraph) -> list[str]:
+    """Definitions that a focus names. A whole file stands for its top-level definitions.
+
+    Raises:
+        TaskError: there is no such file, line or symbol.
+    """
+    file = graph.files.get(ref.path)
+    if file is None:
+        raise TaskError(f"'{ref.path}' is not an indexed file of the repository", hint=_near_path(ref.path, graph))
+    if ref.symbol is not None:
+        found = [s.id for s in find_symbols(graph, ref.symbol) if s.path == ref.path]
+        if not found:
+            raise TaskError(f"no definition '{ref.symbol}' in {ref.path}", hint=_names_there(ref.path, graph))
+        return found
+    if ref.line is not None:
+        _check_line(ref, graph)
+        symbol = symbol_at(graph, ref.path, ref.line)
+        return [symbol.id] if symbol is not None else []
+    return [s.id for s in file.symbols if s.parent is None and s.kind in DEFINITIONS]
+
+
+def _check_line(ref: FocusRef, graph: RepoGraph) -> None:
+    units = graph.files[ref.path].units
+    last = units[-1].lines.end if units else 0
+    if ref.line is not None and not 1 <= ref.line <= last:
+        raise TaskError(f"{ref.path} has {last} lines, there is no line {ref.line}")
+
+
+def _names_there(path: str, graph: RepoGraph) -> str | None:
+    names = [s.qualname for s in graph.files[path].symbols if s.kind in DEFINITIONS]
+    return f"definitions there: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else None
+
+
+def pin_units(ref: FocusRef, graph: RepoGraph) -> list[tuple[str, int]]:
+    """(path, unit) of what a user pin names: a file's units, a definition's, or the one with the line."""
+    if ref.path not in graph.files:
+        raise TaskError(f"pin '{ref.text}': not an indexed file", hint=_near_path(ref.path, graph))
+    units = graph.files[ref.path].units
+    if ref.symbol is not None:
+        spans = [graph.symbols[symbol].lines for symbol in focus_symbols(ref, graph)]
+        return [(ref.path, u.index) for u in units if any(span.holds(u.lines.start) for span in spans)]
+    if ref.line is not None:
+        _check_line(ref, graph)
+        return [(ref.path, u.index) for u in units if u.lines.holds(ref.line)]
+    return [(ref.path, unit.index) for unit in units]

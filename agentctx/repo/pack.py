@@ -1,0 +1,282 @@
+"""Ranked units -> the PromptDocument that fills the window. Pure.
+
+Sections come in the order system, code, edited code, tests, log, request, tail; files by path. Everything that
+later stages need (definitions, links, what the task is about) is copied in, in prompt coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentctx.assemble import Assembled, Block, Gap, Key, Piece, assemble, indentation
+from agentctx.prompt import ChatFrame, Evidence, PackFacts, PromptDocument, PromptFile, Section, Task, Tokenizer
+from agentctx.repo.choose import Choice, Chooser, UnitKey, choose, links_by_unit, units_of
+from agentctx.repo.locate import Located
+from agentctx.repo.logtext import log_pieces
+from agentctx.repo.packlinks import definitions_and_links
+from agentctx.repo.rank import Ranked, test_text, unit_scores
+from agentctx.repo.terms import query_terms
+from agentctx.source import FileSyntax, RepoGraph, UnitKind
+
+
+@dataclass(frozen=True, slots=True)
+class PackInput:
+    """What is packed. `data` holds the bytes of every indexed file; `comment` a path's line comment."""
+
+    graph: RepoGraph
+    data: Mapping[str, bytes]
+    task: Task
+    evidence: Evidence
+    located: Located
+    ranking: Sequence[Ranked]
+    changed: frozenset[str]  # files with uncommitted changes: they go behind the stable ones
+    comment: Callable[[str], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The text around what is packed. `answer` begins the assistant's turn."""
+
+    system: str
+    request: str
+    chat: ChatFrame = ChatFrame()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    document: PromptDocument
+    n_tokens: int
+    notes: tuple[str, ...]
+
+
+TEST_SHARE = 0.25  # of the window, at most; as much again for the log
+_ROUNDS = 4
+
+
+def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int) -> Packed:
+    """Fill `window` tokens. What must be said (system, request, tail) is packed even if it is more."""
+    blocks_before, blocks_after, notes = _fixed_blocks(given, frame, tokenizer, window)
+    fixed = _count_blocks([*blocks_before, *blocks_after], tokenizer)
+    room = max(0, window - fixed)
+    for _ in range(_ROUNDS):
+        choice = choose(given.graph, given.located, given.ranking, _counter(given, tokenizer), room)
+        code = _code_blocks(given, choice)
+        made = assemble([*blocks_before, *code, *blocks_after])
+        n_tokens = _count_units(made, tokenizer)
+        if n_tokens <= window or not room:
+            break
+        room = max(0, room - (n_tokens - window) - 8)
+    return Packed(_document(given, choice, made, _known_files(given, choice)), n_tokens, notes)
+
+
+def _counter(given: PackInput, tokenizer: Tokenizer) -> Callable[[Sequence[UnitKey]], list[int]]:
+    return lambda keys: tokenizer.count_batch([unit_bytes(given, key).decode("utf-8", "replace") for key in keys])
+
+
+def unit_bytes(given: PackInput, key: UnitKey) -> bytes:
+    span = given.graph.files[key[0]].units[key[1]].span
+    return given.data[key[0]][span.start : span.end]
+
+
+def _count_units(made: Assembled, tokenizer: Tokenizer) -> int:
+    texts = [made.text[unit.span.start : unit.span.end].decode("utf-8", "replace") for unit in made.units]
+    return sum(tokenizer.count_batch(texts))
+
+
+def _count_blocks(blocks: Sequence[Block], tokenizer: Tokenizer) -> int:
+    return _count_units(assemble(blocks), tokenizer)
+
+
+# ---------------------------------------------------------------- what is always packed
+
+
+def _fixed_blocks(
+    given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int
+) -> tuple[list[Block], list[Block], tuple[str, ...]]:
+    """Blocks before the code, blocks behind it (tests, log, request, tail), and notes."""
+    chat = frame.chat
+    before = [
+        _scaffold(Section.SYSTEM, [chat.before_system, frame.system, chat.before_user, "Repository code:\n\n"]),
+    ]
+    tests, test_notes = _test_blocks(given, tokenizer, int(window * TEST_SHARE))
+    log, log_notes = log_pieces(given.evidence, tokenizer, int(window * TEST_SHARE))
+    request = Piece(("request", 1), UnitKind.REQUEST, f"{frame.request}\n".encode("utf-8", "surrogateescape"))
+    after = [
+        *tests,
+        *([Block(Section.LOG, log)] if log else []),
+        Block(Section.REQUEST, (_heading("request", "Request:\n"), request)),
+        _scaffold(Section.TAIL, [chat.after_user, frame.answer]),
+    ]
+    return before, after, (*test_notes, *log_notes)
+
+
+def _scaffold(section: Section, texts: Sequence[str]) -> Block:
+    pieces = [Piece((section.value, n), UnitKind.SCAFFOLD, text.encode()) for n, text in enumerate(texts) if text]
+    return Block(section, tuple(pieces))
+
+
+def _heading(name: str, text: str) -> Piece:
+    return Piece((name, 0), UnitKind.SCAFFOLD, b"\n" + text.encode())
+
+
+def _test_blocks(given: PackInput, tokenizer: Tokenizer, room: int) -> tuple[list[Block], tuple[str, ...]]:
+    """The failing tests with their fixtures; those that don't fit are shown by their header."""
+    chooser = Chooser(given.graph, _counter(given, tokenizer), room)
+    links = links_by_unit(given.graph)
+    symbols = (*given.located.failing_tests, *given.located.fixtures)
+    paths = {given.graph.symbols[symbol].path for symbol in symbols}
+    for key in given.located.pinned:
+        if key[0] in paths:
+            chooser.add([key])
+    in_part = 0
+    for number, symbol in enumerate(symbols):
+        keys = units_of(given.graph, symbol)
+        via = {(p, link.via) for p, u in keys for link in links.get((p, u), ()) if link.via is not None}
+        if chooser.add([*keys, *sorted(via)]) or chooser.add(keys):
+            continue
+        in_part += 1
+        header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
+        if number == 0:  # one failing test is always named
+            chooser.chosen.room = max(room, chooser.cost(chooser.closed(header)))
+        for key in (*header, *keys):
+            chooser.add([key])
+    notes: tuple[str, ...] = ()
+    if in_part:
+        limit = "they exceed a quarter of the window"
+        notes = (f"{in_part} of {len(symbols)} failing tests and fixtures are packed in part or not at all: {limit}",)
+    units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
+    blocks = _file_blocks(given, units, Section.TESTS, {})
+    return blocks, notes
+
+
+# ---------------------------------------------------------------- code
+
+
+def _code_blocks(given: PackInput, choice: Choice) -> list[Block]:
+    scores = _scores(given, choice)
+    tests = {given.graph.symbols[s].path for s in (*given.located.failing_tests, *given.located.fixtures)}
+    units = {path: chosen for path, chosen in choice.units.items() if path not in tests}
+    stable = {path: chosen for path, chosen in units.items() if path not in given.changed}
+    edited = {path: chosen for path, chosen in units.items() if path in given.changed}
+    return [
+        *_file_blocks(given, stable, Section.CODE, scores),
+        *_file_blocks(given, edited, Section.EDITED, scores),
+    ]
+
+
+def _known_files(given: PackInput, choice: Choice) -> dict[str, PromptFile]:
+    tests = {given.graph.symbols[s].path for s in (*given.located.failing_tests, *given.located.fixtures)}
+    return {path: _prompt_file(given, path) for path in sorted({*choice.units, *tests})}
+
+
+def _scores(given: PackInput, choice: Choice) -> dict[UnitKey, tuple[float, str]]:
+    """Score and reasons of every chosen unit that belongs to a ranked chunk."""
+    text = test_text(given.graph, given.data, given.located)
+    query = query_terms("\n".join((given.evidence.text, text, given.task.request)))
+    out: dict[UnitKey, tuple[float, str]] = {}
+    for one in given.ranking:
+        path = one.chunk.path
+        if one.score <= 0 or not choice.units.get(path, frozenset()).intersection(one.chunk.units):
+            continue
+        for unit, score in unit_scores(one, given.graph.files[path], given.data[path], query).items():
+            out[(path, unit)] = (score, one.why)
+    return out
+
+
+def _file_blocks(
+    given: PackInput,
+    units: Mapping[str, frozenset[int]],
+    section: Section,
+    scores: Mapping[UnitKey, tuple[float, str]],
+) -> list[Block]:
+    blocks = []
+    for path, chosen in sorted(units.items()):
+        syntax = given.graph.files[path]
+        pieces = [_piece(given, syntax, unit, scores) for unit in sorted(chosen)]
+        blocks.append(Block(section, tuple(pieces), _prompt_file(given, path), _gaps(given, syntax, sorted(chosen))))
+    return blocks
+
+
+def _prompt_file(given: PackInput, path: str) -> PromptFile:
+    syntax = given.graph.files[path]
+    n_lines = syntax.units[-1].lines.end if syntax.units else 0
+    return PromptFile(path, given.comment(path), n_lines, syntax.language)
+
+
+def _piece(given: PackInput, syntax: FileSyntax, number: int, scores: Mapping[UnitKey, tuple[float, str]]) -> Piece:
+    unit = syntax.units[number]
+    score, why = scores.get((syntax.path, number), (0.0, ""))
+    return Piece(
+        key=(syntax.path, number),
+        kind=unit.kind,
+        text=unit_bytes(given, (syntax.path, number)),
+        lines=unit.lines,
+        symbol=unit.symbol,
+        spine=tuple((syntax.path, other) for other in unit.spine),
+        score=score,
+        why=why,
+    )
+
+
+def _gaps(given: PackInput, syntax: FileSyntax, chosen: Sequence[int]) -> tuple[Gap | None, ...]:
+    """What the window leaves out before each chosen unit and after the last."""
+    gaps: list[Gap | None] = []
+    following = 0
+    for number in (*chosen, len(syntax.units)):
+        gaps.append(_gap(given, syntax, following, number) if number > following else None)
+        following = number + 1
+    return tuple(gaps)
+
+
+def _gap(given: PackInput, syntax: FileSyntax, first: int, end: int) -> Gap:
+    lines = syntax.units[end - 1].lines.end - syntax.units[first].lines.start + 1
+    return Gap(lines, indentation(unit_bytes(given, (syntax.path, first))))
+
+
+# ---------------------------------------------------------------- the document
+
+
+def _document(given: PackInput, choice: Choice, made: Assembled, files: Mapping[str, PromptFile]) -> PromptDocument:
+    definitions, links = definitions_and_links(given.graph, given.data, given.evidence, given.task, made)
+    located = given.located
+    return PromptDocument(
+        text=made.text,
+        units=made.units,
+        files=files,
+        definitions=definitions,
+        links=links,
+        facts=PackFacts(
+            targets=choice.targets,
+            targets_guessed=choice.guessed,
+            frames=tuple(s for s in located.frames if s in definitions),
+            frame_units=_frame_units(given, made.index),
+            failing_tests=located.failing_tests,
+            fixtures=located.fixtures,
+            user_pins=tuple(sorted(made.index[key] for key in located.pinned if key in made.index)),
+            error_units=_error_units(given.evidence, made),
+        ),
+    )
+
+
+def _frame_units(given: PackInput, index: Mapping[Key, int]) -> tuple[int, ...]:
+    """Packed units that hold a frame's line, of code and of tests."""
+    found = set()
+    for path, line in given.located.frame_lines:
+        for unit in given.graph.files[path].units if path in given.graph.files else ():
+            if unit.lines.holds(line) and (path, unit.index) in index:
+                found.add(index[(path, unit.index)])
+    return tuple(sorted(found))
+
+
+def _error_units(evidence: Evidence, made: Assembled) -> tuple[int, ...]:
+    """Log units that hold an error line."""
+    errors = {line.strip() for line in evidence.error_lines if line.strip()}
+    found = []
+    for unit in made.units:
+        if unit.kind is UnitKind.LOG:
+            text = made.text[unit.span.start : unit.span.end].decode("utf-8", "replace")
+            if any(error in text for error in errors):
+                found.append(unit.index)
+    return tuple(found)
