@@ -1,0 +1,71 @@
+"""The engines that run a model: a name, and the module that is imported when it is asked for.
+
+Only `cli`, `lsp.server` and `bench` choose one; everything else receives the Protocols of `spec.protocols`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from agentctx.errors import EngineUnavailable
+from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.spec.protocols import Drafter, Engine
+
+
+class EngineModule(Protocol):
+    """What an engine's module offers."""
+
+    def load_engine(self, folder: Path, name: str, *, tokenizer: Tokenizer, chat: ChatFrame, info: ModelInfo) -> Engine:
+        """Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable."""
+
+    def load_drafter(
+        self, folder: Path, name: str, *, tokenizer: Tokenizer, info: ModelInfo, n_layers: int | None = None
+    ) -> Drafter:
+        """The first `n_layers` layers (None = all) of the model in `folder`, as a drafter."""
+
+    def drafter_from(self, engine: Any, n_layers: int | None = None) -> Drafter:
+        """A drafter on the weights of an engine that this module loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    module: str
+    needs: tuple[str, ...] = ()  # packages
+    extra: str | None = None  # of agentctx, that installs them
+
+
+ENGINES: dict[str, EngineEntry] = {
+    "torch": EngineEntry("agentctx.spec.engines.torch", ("torch", "transformers", "safetensors"), "torch"),
+    "reference": EngineEntry("agentctx.spec.engines.reference"),
+}
+
+
+def load(name: str) -> EngineModule:
+    """The module of engine `name`. Raises EngineUnavailable: unknown, or a package is missing."""
+    entry = ENGINES.get(name)
+    if entry is None:
+        raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
+    try:
+        return cast(EngineModule, import_module(entry.module))
+    except ImportError as error:
+        raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
+
+
+def available() -> tuple[tuple[str, bool, str], ...]:
+    """(name, usable, reason) of every engine; imports none of their packages."""
+    return tuple((name, *_check(entry)) for name, entry in ENGINES.items())
+
+
+def _check(entry: EngineEntry) -> tuple[bool, str]:
+    missing = [package for package in entry.needs if find_spec(package) is None]
+    if missing:
+        return False, f"{', '.join(missing)} not installed: {_hint(entry)}"
+    return True, f"{', '.join(entry.needs)} installed" if entry.needs else "needs nothing"
+
+
+def _hint(entry: EngineEntry) -> str | None:
+    return f'pip install "agentctx[{entry.extra}]"' if entry.extra else None

@@ -1,0 +1,56 @@
+"""Checks that every embedded engine makes before it runs anything."""
+
+from __future__ import annotations
+
+from agentctx.errors import ConfigError, EngineUnavailable
+from agentctx.prompt import Int32, SparsePrompt, TokenizedPrompt
+from agentctx.spec.protocols import ModelInfo, ScoreOptions
+
+
+def check_sparse(info: ModelInfo, prompt: SparsePrompt) -> None:
+    """Raises EngineUnavailable: beyond the trained context nothing fails, the answers are only wrong."""
+    if prompt.total > info.max_position:
+        raise EngineUnavailable(
+            f"the prompt spans {prompt.total} positions, {info.name} was trained on {info.max_position}",
+            hint=f"compact it to {info.max_position} positions or choose a model with a longer context",
+        )
+    _check_ids(info, prompt.ids)
+
+
+def check_scored(info: ModelInfo, prompt: TokenizedPrompt, options: ScoreOptions) -> None:
+    """Raises EngineUnavailable when prompt and look-ahead exceed the drafter's context, ConfigError for bad options."""
+    if options.n_lookahead < 1 or options.chunk < 1:
+        raise ConfigError(f"look-ahead ({options.n_lookahead}) and chunk ({options.chunk}) are at least 1")
+    needed = prompt.n_tokens + options.n_lookahead - 1
+    if needed > info.max_position:
+        raise EngineUnavailable(
+            f"prompt and look-ahead are {needed} tokens, {info.name} reads {info.max_position}",
+            hint="score it in windows",
+        )
+    if not prompt.n_tokens:
+        raise EngineUnavailable("an empty prompt can't be scored", hint="pack something first")
+    _check_ids(info, prompt.ids)
+
+
+def layers_to_run(info: ModelInfo, options: ScoreOptions) -> int:
+    if options.n_layers is None:
+        return info.n_layers
+    if not 1 <= options.n_layers <= info.n_layers:
+        raise ConfigError(
+            f"can't run {options.n_layers} layers of {info.name}", hint=f"it has {info.n_layers}: choose 1 to that many"
+        )
+    return options.n_layers
+
+
+def room_to_decode(info: ModelInfo, total: int) -> int:
+    """Tokens that can be generated after `total`: the last one needs no position, it is never read."""
+    return info.max_position - total + 1
+
+
+def _check_ids(info: ModelInfo, ids: Int32) -> None:
+    worst = int(ids.max())
+    if worst >= info.vocab_size or int(ids.min()) < 0:
+        raise EngineUnavailable(
+            f"token id {worst} is outside the {info.vocab_size} that {info.name} knows",
+            hint="the prompt was tokenized for another model",
+        )

@@ -1,0 +1,193 @@
+"""The reference engine: numpy alone. Every other engine must agree with it; demonstrations and tests run on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, TokenizedPrompt, Tokenizer, TokenScores, readonly
+from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT, END_OF_TURN, EOS, VOCAB_SIZE, ByteTokenizer
+from agentctx.spec.engines.folder import eos_ids, read_config
+from agentctx.spec.engines.limits import check_scored, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.reference_load import load_decoder
+from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, KeyValues, random_weights
+from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams, ScoreOptions
+from agentctx.spec.score import StepScores, attention_rows, look_ahead
+
+__all__ = ["ByteTokenizer", "ReferenceDrafter", "ReferenceEngine", "ReferenceSession", "drafter_from", "tiny_engine"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceEngine:
+    """Implements `protocols.Engine`."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    chat: ChatFrame
+    load_seconds: float
+    decoder: Decoder
+    eos: frozenset[int]
+
+    @property
+    def caps(self) -> EngineCaps:
+        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> ReferenceSession:
+        check_sparse(self.info, prompt)
+        started = time.perf_counter()
+        cache = KeyValues()
+        logits = _prefill(self.decoder, prompt.ids, prompt.positions, cache, chunk)
+        return ReferenceSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceSession:
+    """Implements `protocols.Session`. The cache is never changed: everything runs on forks."""
+
+    engine: ReferenceEngine
+    total: int
+    cache: KeyValues
+    logits: Float32
+    prefill_seconds: float
+
+    def extend(self, ids: Sequence[int]) -> Float32:
+        if not ids:
+            return np.zeros((0, len(self.logits)), np.float32)
+        positions = np.arange(self.total, self.total + len(ids))
+        return self.engine.decoder.forward(np.asarray(ids), positions, self.cache.fork())
+
+    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+        engine = self.engine
+        decoding = Decoding(
+            open_rows=lambda rows, _: _Rows(engine.decoder, [self.cache.fork() for _ in range(rows)], self.total),
+            decode=engine.tokenizer.decode,
+            eos=engine.eos,
+            room=room_to_decode(engine.info, self.total),
+            batch=n,
+        )
+        return generate(self.logits, n, params, decoding)
+
+
+@dataclass(slots=True)
+class _Rows:
+    decoder: Decoder
+    caches: list[KeyValues]
+    position: int
+
+    def step(self, tokens: Sequence[int]) -> Float32:
+        at = np.asarray([self.position])
+        rows = zip(tokens, self.caches, strict=True)
+        out = [self.decoder.forward(np.asarray([token]), at, cache) for token, cache in rows]
+        self.position += 1
+        return np.concatenate(out)
+
+    def keep(self, rows: Sequence[int]) -> None:
+        self.caches = [self.caches[row] for row in rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReferenceDrafter:
+    """Implements `protocols.Drafter`. `full_layers`: layers of the model that `decoder` is the beginning of."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    load_seconds: float
+    decoder: Decoder
+    eos: frozenset[int]
+    full_layers: int
+
+    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
+        check_scored(self.info, prompt, options)
+        started = time.perf_counter()
+        n_layers = layers_to_run(self.info, options)
+        scores = self._steps(prompt.ids, options, n_layers)
+        scorer = "early-exit" if n_layers < self.full_layers else "specprefill"
+        seconds = time.perf_counter() - started
+        return TokenScores(readonly(scores.mean()), self.info.name, scorer, n_layers, seconds, scores.n_steps)
+
+    def _steps(self, ids: Int32, options: ScoreOptions, n_layers: int) -> StepScores:
+        n_tokens = len(ids)
+        scores, cache = StepScores(n_tokens, options.pool), KeyValues()
+        if n_tokens > 1:
+            _prefill(self.decoder, ids[:-1], np.arange(n_tokens - 1), cache, options.chunk, n_layers)
+
+        def watch(_: int, q: Array, k: Array, scale: float) -> None:
+            query, keys = q[:, -1].astype(np.float32), k[:, :n_tokens].astype(np.float32)
+            scores.add(attention_rows(query, keys, scale))
+
+        def step(token: int, i: int) -> int:
+            at = np.asarray([n_tokens - 1 + i])
+            logits = self.decoder.forward(np.asarray([token]), at, cache, n_layers=n_layers, watch=watch)
+            scores.end_step()
+            return int(np.argmax(logits[-1]))
+
+        look_ahead(int(ids[-1]), step, self.eos, options.n_lookahead)
+        return scores
+
+
+def _prefill(
+    decoder: Decoder, ids: Int32, positions: Any, cache: KeyValues, chunk: int, n_layers: int | None = None
+) -> Float32:
+    """float32 (V,): logits after the last id. Mutates `cache`."""
+    logits: Float32 = np.zeros(0, np.float32)
+    for start in range(0, len(ids), chunk):
+        part = slice(start, start + chunk)
+        logits = decoder.forward(ids[part], positions[part], cache, n_layers=n_layers)[-1]
+    return logits
+
+
+# ---------------------------------------------------------------- making them
+
+
+def load_engine(
+    folder: Path, name: str, *, tokenizer: Tokenizer, chat: ChatFrame, info: ModelInfo, dtype: Any = np.float32
+) -> ReferenceEngine:
+    """An engine on the model in `folder`. Raises ModelUnavailable or EngineUnavailable."""
+    started = time.perf_counter()
+    decoder = load_decoder(folder, name, dtype)
+    eos = eos_ids(folder, read_config(folder), tokenizer)
+    return ReferenceEngine(info, tokenizer, chat, time.perf_counter() - started, decoder, eos)
+
+
+def load_drafter(
+    folder: Path, name: str, *, tokenizer: Tokenizer, info: ModelInfo, n_layers: int | None = None
+) -> ReferenceDrafter:
+    """A drafter of the first `n_layers` layers of the model in `folder` (None = all)."""
+    engine = load_engine(folder, name, tokenizer=tokenizer, chat=ChatFrame(), info=info)
+    return replace(drafter_from(engine, n_layers), load_seconds=engine.load_seconds)
+
+
+def drafter_from(engine: ReferenceEngine, n_layers: int | None = None) -> ReferenceDrafter:
+    """A drafter on the engine's own weights, of its first `n_layers` layers (None = all)."""
+    n_layers = layers_to_run(engine.info, ScoreOptions(n_layers=n_layers))
+    info = replace(engine.info, n_layers=n_layers)
+    return ReferenceDrafter(info, engine.tokenizer, 0.0, engine.decoder, engine.eos, engine.info.n_layers)
+
+
+def tiny_engine(
+    seed: int = 0, config: DecoderConfig | None = None, *, name: str = "tiny", dtype: Any = np.float32
+) -> ReferenceEngine:
+    """A working engine without any file: random weights from `seed`, one token per byte."""
+    config = config or DecoderConfig(VOCAB_SIZE, eos=(EOS, END_OF_TURN))
+    decoder, tokenizer = Decoder(config, random_weights(config, seed, dtype)), ByteTokenizer()
+    info = ModelInfo(
+        name=name,
+        folder="",
+        n_layers=config.n_layers,
+        n_params=decoder.n_params,
+        hidden_size=config.hidden_size,
+        n_heads=config.n_heads,
+        n_kv_heads=config.n_kv_heads,
+        head_dim=config.head_dim,
+        vocab_size=config.vocab_size,
+        max_position=config.max_position,
+        tokenizer_digest=tokenizer.digest,
+        architecture="reference",
+    )
+    return ReferenceEngine(info, tokenizer, BYTE_CHAT, 0.0, decoder, frozenset(config.eos))

@@ -1,0 +1,174 @@
+"""The embedded default engine: PyTorch and transformers on a local folder. Import it through `engines.load`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, TokenizedPrompt, Tokenizer, TokenScores, readonly
+from agentctx.spec.engines import torch_cache
+from agentctx.spec.engines.folder import eos_ids, read_config
+from agentctx.spec.engines.limits import check_scored, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.torch_capture import attention_rows, watching
+from agentctx.spec.engines.torch_model import TorchModel, load_model
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams, ScoreOptions
+from agentctx.spec.score import StepScores, look_ahead
+
+BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorchEngine:
+    """Implements `protocols.Engine`."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    chat: ChatFrame
+    load_seconds: float
+    model: TorchModel
+    eos: frozenset[int]
+
+    @property
+    def caps(self) -> EngineCaps:
+        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> TorchSession:
+        check_sparse(self.info, prompt)
+        started = time.perf_counter()
+        cache = self.model.new_cache(len(prompt.ids))
+        logits = self.model.prefill(prompt.ids, prompt.positions, cache, chunk)
+        return TorchSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorchSession:
+    """Implements `protocols.Session`. The cache is full and never written to: everything runs on copies of it."""
+
+    engine: TorchEngine
+    total: int
+    cache: Any
+    logits: Float32
+    prefill_seconds: float
+
+    def extend(self, ids: Sequence[int]) -> Float32:
+        if not ids:
+            return np.zeros((0, len(self.logits)), np.float32)
+        cache = torch_cache.fork(self.cache, 1, len(ids))
+        positions = np.arange(self.total, self.total + len(ids))
+        logits: Float32 = self.engine.model.forward([ids], [positions], cache, last=len(ids))[0]
+        return logits
+
+    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+        engine, room = self.engine, room_to_decode(self.engine.info, self.total)
+        n_tokens = self.cache.get_seq_length() + min(params.max_new, room)
+        decoding = Decoding(
+            open_rows=lambda rows, extra: _Rows(engine.model, torch_cache.fork(self.cache, rows, extra), self.total),
+            decode=engine.tokenizer.decode,
+            eos=engine.eos,
+            room=room,
+            batch=max(1, BATCH_BYTES // (engine.model.bytes_per_token * max(1, n_tokens))),
+        )
+        return generate(self.logits, n, params, decoding)
+
+
+@dataclass(slots=True)
+class _Rows:
+    model: TorchModel
+    cache: Any
+    position: int
+
+    def step(self, tokens: Sequence[int]) -> Float32:
+        logits = self.model.forward([[token] for token in tokens], [[self.position]], self.cache)
+        self.position += 1
+        last: Float32 = logits[:, -1]
+        return last
+
+    def keep(self, rows: Sequence[int]) -> None:
+        torch_cache.select(self.cache, list(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorchDrafter:
+    """Implements `protocols.Drafter`. `full_layers`: layers of the model that `model` is the beginning of."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    load_seconds: float
+    model: TorchModel
+    eos: frozenset[int]
+    full_layers: int
+
+    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
+        check_scored(self.info, prompt, options)
+        started = time.perf_counter()
+        n_layers = layers_to_run(self.info, options)
+        scores = self._steps(self.model.first_layers(n_layers), prompt.ids, options)
+        scorer = "early-exit" if n_layers < self.full_layers else "specprefill"
+        seconds = time.perf_counter() - started
+        return TokenScores(readonly(scores.mean()), self.info.name, scorer, n_layers, seconds, scores.n_steps)
+
+    def _steps(self, model: TorchModel, ids: Int32, options: ScoreOptions) -> StepScores:
+        n_tokens = len(ids)
+        scores = StepScores(n_tokens, options.pool)
+        cache = model.new_cache(n_tokens + options.n_lookahead)
+        model.prefill(ids[:-1], np.arange(n_tokens - 1), cache, options.chunk)
+
+        def watch(query: Any, keys: Any, scale: float) -> None:
+            scores.add(attention_rows(query, keys[:, :n_tokens], scale))
+
+        def step(token: int, i: int) -> int:
+            with watching(watch):
+                logits = model.forward([[token]], [[n_tokens - 1 + i]], cache)
+            scores.end_step()
+            return int(np.argmax(logits[0, -1]))
+
+        look_ahead(int(ids[-1]), step, self.eos, options.n_lookahead)
+        return scores
+
+
+def load_engine(
+    folder: Path,
+    name: str,
+    *,
+    tokenizer: Tokenizer,
+    chat: ChatFrame,
+    info: ModelInfo,
+    device: str | None = None,
+) -> TorchEngine:
+    """An engine on the model in `folder`. Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable."""
+    started = time.perf_counter()
+    model = load_model(folder, name, device=device)
+    eos = eos_ids(folder, read_config(folder), tokenizer)
+    return TorchEngine(info, tokenizer, chat, time.perf_counter() - started, model, eos)
+
+
+def load_drafter(
+    folder: Path,
+    name: str,
+    *,
+    tokenizer: Tokenizer,
+    info: ModelInfo,
+    n_layers: int | None = None,
+    device: str | None = None,
+) -> TorchDrafter:
+    """The first `n_layers` layers (None = all) of the model in `folder`; no other layer is read."""
+    started = time.perf_counter()
+    layers = layers_to_run(info, ScoreOptions(n_layers=n_layers))
+    model = load_model(folder, name, n_layers=None if n_layers is None else layers, device=device)
+    eos = eos_ids(folder, read_config(folder), tokenizer)
+    own = replace(info, n_layers=layers, n_params=model.n_params)
+    return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, eos, info.n_layers)
+
+
+def drafter_from(engine: TorchEngine, n_layers: int | None = None) -> TorchDrafter:
+    """A drafter on the engine's own weights (no second copy), of its first `n_layers` layers (None = all)."""
+    layers = layers_to_run(engine.info, ScoreOptions(n_layers=n_layers))
+    model = engine.model.first_layers(layers)
+    info = replace(engine.info, n_layers=layers, n_params=model.n_params)
+    return TorchDrafter(info, engine.tokenizer, 0.0, model, engine.eos, engine.info.n_layers)

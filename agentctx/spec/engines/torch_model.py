@@ -1,0 +1,197 @@
+"""A causal language model of transformers: loading, refusing, running, and cutting after the first layers.
+
+A loaded model is never changed. `first_layers` makes a second shell around the same weights instead.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from safetensors import SafetensorError
+from transformers.utils import logging as transformers_logging
+
+from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
+from agentctx.prompt import Float32
+from agentctx.spec.engines.cpus import physical_cores
+from agentctx.spec.engines.folder import read_config, refuse
+from agentctx.spec.engines.torch_cache import new_cache
+from agentctx.spec.engines.torch_capture import ATTENTION, register
+
+# Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
+SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TorchModel:
+    """A model (or its first layers) and how to call it."""
+
+    name: str
+    module: Any  # the PreTrainedModel
+    n_layers: int
+    cache_argument: str  # what this version of transformers calls it
+    takes_cache_position: bool
+
+    @property
+    def n_params(self) -> int:
+        return sum(parameter.numel() for parameter in self.module.parameters())
+
+    @property
+    def bytes_per_token(self) -> int:
+        """Keys and values of one token in all layers."""
+        config, width = self.module.config, torch.finfo(self.module.dtype).bits // 8
+        heads = config.num_key_value_heads or config.num_attention_heads
+        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        return int(2 * self.n_layers * heads * head_dim * width)
+
+    def new_cache(self, capacity: int) -> Any:
+        return new_cache(self.n_layers, capacity)
+
+    def forward(self, ids: Any, positions: Any, cache: Any, *, last: int = 1) -> Float32:
+        """float32 (rows, last, V): logits after the last `last` of the ids (rows, n) at `positions`. Mutates `cache`.
+
+        The cache object is what keeps transformers from reading gaps in the positions as packed sequences, between
+        which it would cut attention.
+        """
+        ids, positions = self._tensor(ids), self._tensor(positions)
+        past = cache.get_seq_length()
+        arguments: dict[str, Any] = {self.cache_argument: cache}
+        if self.takes_cache_position:
+            arguments["cache_position"] = torch.arange(past, past + ids.shape[1], device=ids.device)
+        with _mapped(self.name), torch.inference_mode():
+            out = self.module(
+                input_ids=ids,
+                position_ids=positions.expand(ids.shape[0], -1),
+                use_cache=True,
+                logits_to_keep=last,
+                **arguments,
+            )
+            logits: Float32 = out.logits.float().cpu().numpy()
+            return logits
+
+    def prefill(self, ids: Any, positions: Any, cache: Any, chunk: int) -> Float32:
+        """float32 (V,): logits after the last id. Mutates `cache`."""
+        logits: Float32 = np.zeros(0, np.float32)
+        for start in range(0, len(ids), chunk):
+            part = slice(start, start + chunk)
+            logits = self.forward([ids[part]], [positions[part]], cache)[0, -1]
+        return logits
+
+    def first_layers(self, n_layers: int) -> TorchModel:
+        """The first `n_layers` layers, the final norm and the head, on the same weights."""
+        if n_layers == self.n_layers:
+            return self
+        shell, inner = _shell(self.module), _shell(self.module.model)
+        config = copy.copy(inner.config)
+        config.num_hidden_layers = n_layers
+        inner.layers = torch.nn.ModuleList(list(inner.layers)[:n_layers])
+        inner.config = shell.config = config
+        shell.model = inner
+        return TorchModel(self.name, shell, n_layers, self.cache_argument, self.takes_cache_position)
+
+    def _tensor(self, values: Any) -> Any:
+        return torch.as_tensor(np.asarray(values, dtype=np.int64), device=self.module.device)
+
+
+def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: str | None = None) -> TorchModel:
+    """The model in `folder`, float32 on a CPU, bfloat16 on CUDA; with `n_layers` only those weights are read.
+
+    Raises EngineUnavailable (unsupported), ModelUnavailable (missing, damaged), NotEnoughMemory.
+    """
+    refuse(read_config(folder), name, SUPPORTED)
+    if int(transformers.__version__.split(".")[0]) < 5:
+        raise EngineUnavailable(
+            f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
+        )
+    register()
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if device == "cpu":
+        torch.set_num_threads(physical_cores())
+    module = _read_weights(folder, name, n_layers, device).eval()
+    parameters = inspect.signature(type(module).forward).parameters
+    return TorchModel(
+        name,
+        module,
+        module.config.num_hidden_layers,
+        "cache" if "cache" in parameters else "past_key_values",
+        "cache_position" in parameters,
+    )
+
+
+def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) -> Any:
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
+    with _mapped(name, loading=True), _quiet():
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if n_layers is not None and getattr(config, "layer_types", None):
+            options["layer_types"] = config.layer_types[:n_layers]
+        for key, value in options.items():
+            setattr(config, key, value)
+        module, report = transformers.AutoModelForCausalLM.from_pretrained(
+            folder,
+            config=config,
+            dtype=dtype,
+            attn_implementation=ATTENTION,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        module.to(device)
+    missing = sorted(report["missing_keys"])
+    if missing:  # transformers fills these with random numbers
+        raise ModelUnavailable(
+            f"{folder} lacks {len(missing)} weights, first {missing[0]}", hint=f"agentctx models check {name}"
+        )
+    return module
+
+
+def _shell(module: Any) -> Any:
+    """A shallow copy whose submodules can be replaced without touching the original's."""
+    shell = copy.copy(module)
+    shell.__dict__["_modules"] = dict(module._modules)
+    return shell
+
+
+@contextmanager
+def _mapped(name: str, *, loading: bool = False) -> Iterator[None]:
+    """Foreign exceptions as ours."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise NotEnoughMemory(f"{name} does not fit into memory: {error}", hint="choose a smaller model") from error
+    except (RuntimeError, IndexError, MemoryError) as error:
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            raise NotEnoughMemory(f"{name} does not fit into memory: {error}", hint="choose a smaller model") from error
+        if loading:
+            raise _damaged(name, error) from error
+        raise EngineUnavailable(f"torch failed while running {name}: {error}") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+        if not loading:
+            raise
+        raise _damaged(name, error) from error
+
+
+def _damaged(name: str, error: Exception) -> ModelUnavailable:
+    return ModelUnavailable(f"{name} can't be loaded: {error}", hint=f"agentctx models check {name}")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars or advice from transformers while loading; its settings are put back."""
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()

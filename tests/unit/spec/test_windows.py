@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spec_prompts import make_prompt
+
+from agentctx.errors import EngineUnavailable
+from agentctx.prompt import Section, TokenizedPrompt, TokenScores
+from agentctx.spec.engines import reference
+from agentctx.spec.engines.reference_model import DecoderConfig
+from agentctx.spec.protocols import Drafter, ModelInfo, ScoreOptions
+from agentctx.spec.windows import combine, cut, plan, score_in_windows
+
+OPTIONS = ScoreOptions(n_lookahead=2)
+
+
+def drafter(max_position: int) -> Drafter:
+    config = DecoderConfig(260, max_position=max_position, n_layers=2)
+    return reference.drafter_from(reference.tiny_engine(config=config))
+
+
+@dataclass
+class Ids:
+    """A drafter that scores every token by its value and remembers its prompts."""
+
+    max_position: int
+    seen: list[TokenizedPrompt] = field(default_factory=list)
+
+    @property
+    def info(self) -> ModelInfo:
+        return ModelInfo("ids", "", 1, 1, 1, 1, 1, 1, 256, self.max_position, "d", "test")
+
+    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
+        self.seen.append(prompt)
+        assert prompt.n_tokens + options.n_lookahead - 1 <= self.max_position
+        return TokenScores(prompt.ids.astype(np.float32) / prompt.n_tokens, "ids", "test", 1, 1.0, len(self.seen))
+
+
+LONG = make_prompt(
+    [
+        (Section.SYSTEM, 10),
+        (Section.CODE, 300),
+        (Section.EDITED, 40),
+        (Section.LOG, 12),
+        (Section.REQUEST, 8),
+        (Section.TAIL, 3),
+    ]
+)
+
+
+def test_one_window_is_the_drafter_itself() -> None:
+    one = drafter(400)
+    scores, findings = score_in_windows(one, LONG, OPTIONS)
+    np.testing.assert_array_equal(scores.values, one.score(LONG, OPTIONS).values)
+    assert findings == ()
+
+
+def test_the_last_fitting_length_is_one_window() -> None:
+    assert score_in_windows(drafter(374), LONG, OPTIONS)[1] == ()
+    assert score_in_windows(drafter(373), LONG, OPTIONS)[1][0].code == "windows"
+
+
+def test_every_window_holds_head_and_query() -> None:
+    fake = Ids(129)
+    scores, (finding,) = score_in_windows(fake, LONG, OPTIONS)  # type: ignore[arg-type]
+    assert len(fake.seen) >= 4
+    assert f"{len(fake.seen)} overlapping windows" in finding.message
+    assert "373 tokens" in finding.message
+    for prompt in fake.seen:
+        assert prompt.n_tokens <= 128
+        assert prompt.ids[:10].tolist() == LONG.ids[:10].tolist()
+        assert prompt.ids[-23:].tolist() == LONG.ids[-23:].tolist()
+        assert prompt.starts[-1] == len(prompt.document.text)
+        assert bytes(int(i) for i in prompt.ids) == prompt.document.text
+        assert [unit.section for unit in prompt.document.units][::2] == [Section.SYSTEM, Section.LOG]
+        assert prompt.unit_starts.tolist()[-1] == prompt.n_tokens
+    assert scores.seconds == len(fake.seen)
+    assert scores.values.shape == (373,)
+    # ids / length * length / T: the windows' different lengths cancel out
+    np.testing.assert_allclose(scores.values, LONG.ids / 373, rtol=1e-6)
+
+
+def test_overlaps_take_the_maximum() -> None:
+    windows = plan(LONG, 128)
+    values = [np.full(sum(map(len, window)), i, np.float32) for i, window in enumerate(windows)]
+    out = combine(373, windows, values)
+    first, second = windows[0][1], windows[1][1]
+    assert first.overlaps(second)
+    length = sum(map(len, windows[1]))
+    np.testing.assert_allclose(out[second.start : first.end], length / 373, rtol=1e-6)
+
+
+def test_a_log_longer_than_half_a_window_is_cut_at_its_start() -> None:
+    prompt = make_prompt([(Section.CODE, 100), (Section.LOG, 200), (Section.TAIL, 4)])
+    for window in plan(prompt, 64):
+        assert window[-1].end == 304
+        assert len(window[-1]) == 32
+
+
+def test_a_system_prompt_that_would_fill_the_window_is_scored_as_code() -> None:
+    prompt = make_prompt([(Section.SYSTEM, 60), (Section.CODE, 100), (Section.TAIL, 4)])
+    assert {len(window) for window in plan(prompt, 64)} == {2}
+
+
+def test_a_context_that_holds_no_window_is_refused() -> None:
+    with pytest.raises(EngineUnavailable, match="reads 12 tokens"):
+        score_in_windows(Ids(12), LONG, OPTIONS)  # type: ignore[arg-type]
+
+
+def test_real_windows_find_what_the_drafter_finds() -> None:
+    scores, _ = score_in_windows(drafter(128), LONG, OPTIONS)
+    assert np.isfinite(scores.values).all()
+    assert (scores.values > 0).all()
+    assert scores.values.flags.writeable is False
+    again, _ = score_in_windows(drafter(128), LONG, OPTIONS)
+    np.testing.assert_array_equal(scores.values, again.values)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 40), st.integers(0, 600), st.integers(0, 90), st.integers(16, 200))
+def test_windows_cover_everything_and_fit(head: int, code: int, query: int, room: int) -> None:
+    prompt = make_prompt([(Section.SYSTEM, head), (Section.CODE, code + room), (Section.REQUEST, query)])
+    windows = plan(prompt, room)
+    covered = np.zeros(prompt.n_tokens, bool)
+    for window in windows:
+        assert sum(map(len, window)) <= room
+        assert all(a.end <= b.start for a, b in pairwise(window))
+        part = cut(prompt, window)
+        assert part.n_tokens == sum(map(len, window))
+        for span in window:
+            covered[span.start : span.end] = True
+    assert covered.all()
