@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,7 +15,8 @@ import click
 from agentctx import settings, vcs
 from agentctx.config import Resolved, RunOptions
 from agentctx.errors import RepoError, TaskError
-from agentctx.prompt import FocusRef, Task, TestRef
+from agentctx.pipeline.refs import parse_focus, parse_test
+from agentctx.prompt import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,13 +106,13 @@ def setup(
     Raises:
         RepoError, TaskError, ConfigError: with the value that is wrong.
     """
-    root = find_root(repo)
+    root, here = find_root(repo), Path.cwd()
     resolved = settings.load(root, flags, os.environ)
     task = Task(
         request=request,
-        tests=tuple(parse_test(text, root) for text in tests),
-        focus=tuple(parse_focus(text, root) for text in focus),
-        pins=tuple(parse_focus(text, root) for text in resolved.options.pins),
+        tests=tuple(parse_test(text, root, here) for text in tests),
+        focus=tuple(parse_focus(text, root, here) for text in focus),
+        pins=tuple(parse_focus(text, root, here) for text in resolved.options.pins),
         logs=tuple(read_log(name) for name in logs),
     )
     return Setup(root, task, resolved)
@@ -133,46 +133,6 @@ def find_root(repo: str | None) -> Path:
     if not root.is_dir():
         raise RepoError(f"'{repo}' is not a folder")
     return root.resolve()
-
-
-def parse_test(text: str, root: Path) -> TestRef:
-    """`PATH[::NAME...][[param]]`; a parameter may hold `::` and brackets of its own."""
-    path, _, rest = text.partition("::")
-    param: str | None = None
-    opening = rest.find("[")
-    if opening >= 0 and rest.endswith("]"):
-        rest, param = rest[:opening], rest[opening + 1 : -1]
-    names = tuple(name for name in rest.split("::") if name)
-    return TestRef(relative(path, root), names, param)
-
-
-_LINE = re.compile(r"^(.*):(\d+)$")
-
-
-def parse_focus(text: str, root: Path) -> FocusRef:
-    path, mark, symbol = text.partition("#")
-    if mark:
-        return FocusRef(relative(path, root), symbol=symbol)
-    found = _LINE.match(text)
-    if found and not (root / text).exists():
-        return FocusRef(relative(found[1], root), line=int(found[2]))
-    return FocusRef(relative(text, root))
-
-
-def relative(path: str, root: Path) -> str:
-    """The path relative to the root, with slashes: as given, or seen from the current folder."""
-    path = path.replace("\\", "/").removeprefix("./") if os.sep == "\\" or "\\" in path else path.removeprefix("./")
-    if not path:
-        raise TaskError("an empty path was given")
-    given = Path(path)
-    if not given.is_absolute() and not (root / given).exists() and (Path.cwd() / given).exists():
-        given = Path.cwd() / given
-    if given.is_absolute():
-        try:
-            return given.resolve().relative_to(root).as_posix()
-        except ValueError as error:
-            raise TaskError(f"'{path}' lies outside of the repository {root}") from error
-    return given.as_posix()
 
 
 def read_log(name: str) -> tuple[str, bytes]:
