@@ -53,7 +53,8 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
                 query="python.scm",
                 comment=("#", ""),
                 filenames=("SConstruct", "wscript"),
-                test_file=re.compile(r"(test_.*|.*_test|conftest|tests?)\.pyi?"),
+                test_file=re.compile(r"(test_.*|.*_test|conftest|tests)\.pyi?"),
+                test_dirs=frozenset({"test", "tests"}),
             ),
         )
     }
@@ -67,7 +68,7 @@ _SEMICOLON: Comment = (";", "")
 # Text without a grammar. The key is the last extension in lower case.
 PLAIN_EXTENSIONS: Mapping[str, Comment] = MappingProxyType(
     {
-        **dict.fromkeys(("toml", "yaml", "yml", "sh", "bash", "cfg", "conf", "env", "txt", "in", "mk"), _HASH),
+        **dict.fromkeys(("toml", "yaml", "yml", "sh", "bash", "cfg", "conf", "txt", "in", "mk"), _HASH),
         **dict.fromkeys(("properties", "cmake", "tf", "nix", "r", "rb", "pl", "graphql", "dockerfile"), _HASH),
         **dict.fromkeys(("md", "markdown", "html", "xml", "vue"), _MARKUP),
         **dict.fromkeys(("json", "json5", "jsonc", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "rs"), _SLASHES),

@@ -82,3 +82,4 @@
 (for_statement left: (attribute) @ref.store)
 (case_pattern (dotted_name) @ref.dotted)
 (class_pattern (dotted_name) @ref.dotted)
+(class_definition superclasses: (argument_list (subscript subscript: (_) @ref.type)))

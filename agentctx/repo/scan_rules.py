@@ -1,0 +1,129 @@
+"""Why a file is not indexed, from its name or from its first bytes. Pure; a rule returns a sentence or None."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from agentctx.repo.languages import extension, is_plain, language_of
+
+MAX_BYTES = 2 * 1024 * 1024
+BINARY_HEAD = 8 * 1024
+LONG_LINE = 2000  # bytes
+HEADER_LINES = 20
+
+_LOCKS = frozenset({"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"})
+_LEGAL = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|PATENTS)([-._].*)?", re.IGNORECASE)
+_DATA = frozenset(
+    [
+        "csv",
+        "tsv",
+        "svg",
+        "po",
+        "pot",
+        "mo",
+        "snap",
+        "ambr",
+        "ipynb",
+        "jsonl",
+        "ndjson",
+        "geojson",
+        "dump",
+        "map",
+        "pem",
+        "crt",
+        "key",
+        "env",
+        "patch",
+        "diff",
+        "log",
+        "out",
+        "plist",
+        "srt",
+        "vtt",
+        "bib",
+    ]
+)
+_MADE = re.compile(rb"@generated\b|\bDO NOT (EDIT|MODIFY)\b")
+_COMMENT = re.compile(rb"\s*(#|//|/\*|\*|--|<!--|;|\"\"\"|'''|\{#|\.\.)")
+_LFS = b"version https://git-lfs.github.com/spec/"
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+
+
+def by_name(path: str) -> str | None:
+    """Why the file is left out whatever it holds."""
+    name = PurePosixPath(path).name
+    if name in _LOCKS or extension(path) == "lock":
+        return "a lock file, written by a package manager"
+    if _LEGAL.fullmatch(name):
+        return "a legal text"
+    if extension(path) in _DATA:
+        return f"data, not code (.{extension(path)})"
+    if name.endswith((".min.js", ".min.css")):
+        return "minified"
+    if language_of(path) is None and not is_plain(path) and PurePosixPath(path).suffix:
+        return f"no kind of text that is indexed (.{extension(path)})"
+    return None
+
+
+def by_size(n_bytes: int) -> str | None:
+    """Why the file is left out unread."""
+    if n_bytes > MAX_BYTES:
+        return f"too large: {n_bytes / 1024 / 1024:.1f} MiB, the limit is {MAX_BYTES // 1024 // 1024} MiB"
+    return None
+
+
+def by_content(path: str, data: bytes) -> str | None:
+    """Why the file is left out once it was read."""
+    for rule in _CONTENT_RULES:
+        reason = rule(path, data)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _wide(path: str, data: bytes) -> str | None:
+    return "UTF-16 or UTF-32 text: convert it to UTF-8 to have it indexed" if data.startswith(_WIDE) else None
+
+
+def _binary(path: str, data: bytes) -> str | None:
+    return "binary: it holds NUL bytes" if b"\0" in data[:BINARY_HEAD] else None
+
+
+def _lfs(path: str, data: bytes) -> str | None:
+    return "a Git LFS pointer: run git lfs pull to have the file itself" if data.startswith(_LFS) else None
+
+
+def _generated(path: str, data: bytes) -> str | None:
+    """Only comments count: code that looks for such a header is no generated code."""
+    for line in data[:BINARY_HEAD].split(b"\n")[:HEADER_LINES]:
+        found = _MADE.search(line)
+        if found is not None and _COMMENT.match(line):
+            return f"generated: its header says {found[0].decode()}"
+    return None
+
+
+def _minified(path: str, data: bytes) -> str | None:
+    n_long = sum(len(line) for line in data.split(b"\n") if len(line) > LONG_LINE)
+    if n_long * 2 > len(data):
+        return f"minified or data: most of it is in lines of more than {LONG_LINE} bytes"
+    return None
+
+
+def _unknown(path: str, data: bytes) -> str | None:
+    """Files without an extension have to say by a `#!` line that they are text of some kind."""
+    known = language_of(path) is not None or is_plain(path)
+    return None if known or data.startswith(b"#!") else "no kind of text that is indexed"
+
+
+_CONTENT_RULES: tuple[Callable[[str, bytes], str | None], ...] = (_lfs, _wide, _binary, _unknown, _generated, _minified)
+
+
+def language_by_content(path: str, data: bytes) -> str | None:
+    """The language by name, or by the `#!` line of a file without an extension."""
+    name = language_of(path)
+    if name is None and not PurePosixPath(path).suffix and data.startswith(b"#!"):
+        first = data.split(b"\n", 1)[0]
+        return "python" if re.search(rb"\bpython[0-9.]*\b", first) else None
+    return name
