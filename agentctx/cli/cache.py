@@ -26,13 +26,14 @@ def cache() -> None:
 def show(form: str) -> None:
     """Where the cache is and how much it holds."""
     root = settings.cache_root(os.environ)
-    rows = {name: {"path": str(root / file), "bytes": size_of(root, file)} for name, file in PARTS.items()}
+    sizes = {name: size_of(root, file) for name, file in PARTS.items()}
     if form == "json":
+        rows = {name: {"path": str(root / PARTS[name]), "bytes": size} for name, size in sizes.items()}
         click.echo(json.dumps({"schema_version": 1, "root": str(root), "parts": rows}, indent=1))
         return
     click.echo(str(root))
-    for name, row in rows.items():
-        click.echo(f"  {name:<6} {row['bytes'] / 1e6:8.1f} MB")
+    for name, size in sizes.items():
+        click.echo(f"  {name:<6} {size / 1e6:8.1f} MB")
 
 
 @cache.command()

@@ -30,8 +30,7 @@ def check(staged: bool, since: str | None, form: str, **given: Any) -> int:
 
     if staged and since:
         raise UsageError("--staged and --since contradict each other", hint="give one of them")
-    names = ("request", "repo", "logs", "tests", "focus")
-    made = setup(*(given[name] for name in names), {k: v for k, v in given.items() if k not in names})
+    made = setup(given)
     services = CliServices()
     has_task = bool(made.task.request or made.task.logs or made.task.tests or made.task.focus)
     if staged or since:

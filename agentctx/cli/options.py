@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
@@ -93,27 +93,25 @@ class Setup:
         return self.resolved.options
 
 
-def setup(
-    request: str,
-    repo: str | None,
-    logs: Sequence[str],
-    tests: Sequence[str],
-    focus: Sequence[str],
-    flags: Mapping[str, object],
-) -> Setup:
-    """Root, task and options from what was given.
+TASK_ARGUMENTS = ("request", "repo", "logs", "tests", "focus")
+
+
+def setup(given: Mapping[str, Any]) -> Setup:
+    """Root, task and options from a command's arguments (those of `task_options` and `run_options`).
 
     Raises:
         RepoError, TaskError, ConfigError: with the value that is wrong.
     """
-    root, here = find_root(repo), Path.cwd()
+    root = find_root(given["repo"])
+    flags = {name: value for name, value in given.items() if name not in TASK_ARGUMENTS}
     resolved = settings.load(root, flags, os.environ)
+    here = Path.cwd()
     task = Task(
-        request=request,
-        tests=tuple(parse_test(text, root, here) for text in tests),
-        focus=tuple(parse_focus(text, root, here) for text in focus),
-        pins=tuple(parse_focus(text, root, here) for text in resolved.options.pins),
-        logs=tuple(read_log(name) for name in logs),
+        request=given["request"],
+        tests=tuple(parse_test(text, root, here) for text in given["tests"]),
+        focus=tuple(parse_focus(text, root, here) for text in given["focus"]),
+        pins=tuple(parse_focus(text, root) for text in resolved.options.pins),
+        logs=tuple(read_log(name) for name in given["logs"]),
     )
     return Setup(root, task, resolved)
 

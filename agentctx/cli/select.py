@@ -60,8 +60,7 @@ def select_outcome(command: str, given: dict[str, Any]) -> tuple[Outcome, RunOpt
     from agentctx.cli.services import CliServices
     from agentctx.pipeline.select import run
 
-    names = ("request", "repo", "logs", "tests", "focus")
-    made = setup(*(given[name] for name in names), {k: v for k, v in given.items() if k not in names})
+    made = setup(given)
     return run(command, made.root, made.task, made.options, CliServices()), made.options
 
 

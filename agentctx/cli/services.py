@@ -32,7 +32,7 @@ class LocalModel:
 
     @cached_property
     def info(self) -> ModelInfo:
-        from agentctx.models.folder import info
+        from agentctx.models.info import info
 
         return info(self._folder)
 
@@ -44,7 +44,7 @@ class LocalModel:
 
     @cached_property
     def chat(self) -> ChatFrame:
-        from agentctx.models.folder import chat_of
+        from agentctx.models.info import chat_of
 
         return chat_of(self._folder)[0]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from agentctx import vcs
 from agentctx.pipeline.services import Clock, Services
-from agentctx.repo.cache import SyntaxCache, index_files
+from agentctx.repo.cache import SyntaxCache
 from agentctx.repo.graph import build_graph
+from agentctx.repo.index import index
 from agentctx.repo.scan import scan
 from agentctx.report import RepoRow
 from agentctx.source import RepoGraph, Skipped
@@ -44,8 +45,8 @@ def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[s
     services.progress(f"indexing {len(found.files)} files")
     with clock.stage("index"):
         cache = SyntaxCache(services.cache_dir / "index.sqlite3") if services.cache_dir is not None else None
-        indexed = index_files(found.files, cache)
-        graph = build_graph(indexed.files)
+        indexed = index(found.files, cache)
+        graph = build_graph(indexed.syntax)
     state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"
     return Index(
         row=row,

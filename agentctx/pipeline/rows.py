@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from agentctx.prompt import KeptUnit, PromptUnit, Selection, TokenizedPrompt
+from agentctx.prompt import KeptUnit, Pins, PromptUnit, Selection, TokenizedPrompt
 from agentctx.report import UnitRow
 from agentctx.source import UnitKind
+from agentctx.spec.index import PromptIndex
 from agentctx.spec.why import explain
 
 _MARKS = (UnitKind.FILE, UnitKind.ELISION)
 
 
-def unit_rows(tokenized: TokenizedPrompt, selection: Selection) -> tuple[UnitRow, ...]:
+def unit_rows(tokenized: TokenizedPrompt, selection: Selection, pins: Pins, index: PromptIndex) -> tuple[UnitRow, ...]:
     """A row for each unit of the packed prompt but the lines that name files and mark gaps."""
     kept = {one.unit: one for one in selection.kept}
-    reasons = explain(tokenized, selection)
+    reasons = explain(tokenized, selection, pins, index=index)
     return tuple(
         _row(tokenized, unit, kept.get(unit.index), reasons.get(unit.index, ""))
         for unit in tokenized.document.units

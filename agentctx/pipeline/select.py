@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
-import numpy as np
-
 from agentctx.assemble import restrict
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError
@@ -24,21 +22,23 @@ from agentctx.prompt import (
     Evidence,
     Finding,
     OmissionReport,
+    Pins,
     PromptDocument,
     Selection,
     Task,
     TokenizedPrompt,
     Tokenizer,
 )
-from agentctx.repo.languages import comment_for
+from agentctx.repo.languages import comment_of
 from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
 from agentctx.repo.pack import Frame, PackInput, pack
 from agentctx.repo.rank import Ranked, rank
 from agentctx.report import BudgetRow, Change, Decision, RunReport
-from agentctx.spec.omissions import repair
+from agentctx.spec.index import PromptIndex
+from agentctx.spec.keep import keep
 from agentctx.spec.pins import collect
-from agentctx.spec.select import SelectOptions, rank_scores, select, unit_scores
+from agentctx.spec.select import Float64, SelectOptions, rank_scores, unit_scores
 from agentctx.spec.tokens import tokenize
 from agentctx.spec.windows import score_in_windows
 
@@ -128,7 +128,10 @@ def select_for(
     limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [Finding("note", "note", note) for note in notes]
-    chosen = _Chooser(tokenized, tokenizer, options, limit, clock)
+    with clock.stage("pins"):
+        known = PromptIndex(packed.document)
+        pins = collect(packed.document, tokenized, index=known)
+    chosen = _Chooser(tokenized, tokenizer, options, limit, clock, known, pins)
     decision, best, extra = _decide(chosen, drafter, main, services)
     findings += _guessed(packed.document) + list(best.selection.findings) + list(extra)
     kept = best.n_tokens
@@ -138,7 +141,7 @@ def select_for(
         task=understood.task,
         budget=BudgetRow(best.selection.limit, sizes.window, tokenized.n_tokens, kept, tokenizer.name),
         decision=decision,
-        units=unit_rows(tokenized, best.selection),
+        units=unit_rows(tokenized, best.selection, pins, known),
         omissions=best.omissions,
         findings=tuple(dict.fromkeys(findings)),
         skipped=understood.index.skipped,
@@ -169,16 +172,15 @@ def _sizes(options: RunOptions, main: Model | None) -> Sizes:
 
 
 def _pack_input(understood: Understood) -> PackInput:
-    graph = understood.index.graph
     return PackInput(
-        graph=graph,
+        graph=understood.index.graph,
         data=understood.index.data,
         task=understood.task,
         evidence=understood.evidence,
         located=understood.located,
         ranking=understood.ranking,
         changed=understood.index.changed,
-        comment=lambda path: comment_for(path, graph.files[path].language),
+        comment=comment_of,
     )
 
 
@@ -214,14 +216,16 @@ class _Chooser:
     options: RunOptions
     limit: int
     clock: Clock
+    index: PromptIndex
+    pins: Pins
 
-    def at_positions(self, scores: np.ndarray) -> Chosen:
+    def at_positions(self, scores: Float64) -> Chosen:
         """Selection for sparse prefill: kept tokens add up, nothing is tokenized anew."""
         selection, omissions = self._select(scores, self.limit)
         text, _ = restrict(self.tokenized.document, selection.units)
         return Chosen(selection, omissions, text, selection.n_tokens)
 
-    def as_text(self, scores: np.ndarray) -> Chosen:
+    def as_text(self, scores: Float64) -> Chosen:
         """Selection for a contiguous prompt, whose elision comments count: the limit given to the selection is
         moved until the text itself is within the budget and as near to it as the units allow."""
         aim, best = self.limit, None
@@ -247,15 +251,11 @@ class _Chooser:
     def _count(self, text: PromptDocument) -> int:
         return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
 
-    def _select(self, scores: np.ndarray, limit: int) -> tuple[Selection, OmissionReport]:
-        document = self.tokenized.document
+    def _select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
+        wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget)
+        repairs = self.options.on_omission is not OnOmission.FLAG
         with self.clock.stage("select"):
-            pins = collect(document, self.tokenized)
-            wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget.value)
-            selection = select(self.tokenized, scores, pins, wanted)
-        with self.clock.stage("check"):
-            repairs = self.options.on_omission is OnOmission.REPAIR
-            return repair(document, self.tokenized, selection, enabled=repairs)
+            return keep(self.tokenized, scores, self.pins, wanted, repairs=repairs, index=self.index)
 
 
 def _decide(
@@ -279,7 +279,7 @@ def _decide(
     return _with_change(planned.decision, chosen, by_rank, chooser), chosen, findings
 
 
-def _dense(chooser: _Chooser, by_rank: np.ndarray) -> Chosen:
+def _dense(chooser: _Chooser, by_rank: Float64) -> Chosen:
     """Without a drafter's scores the budget binds all the same; only `--keep` may keep the whole window."""
     if chooser.options.keep is None:
         return chooser.as_text(by_rank)
@@ -289,7 +289,7 @@ def _dense(chooser: _Chooser, by_rank: np.ndarray) -> Chosen:
 
 def _scores(
     chooser: _Chooser, planned: Plan, model: Model, services: Services, same: bool
-) -> tuple[np.ndarray, tuple[Finding, ...]]:
+) -> tuple[Float64, tuple[Finding, ...]]:
     """Unit scores by the drafter, read with its own tokenizer when that differs."""
     services.progress(f"loading the drafter {model.info.name}")
     drafter = model.load_drafter(planned.options.n_layers)
@@ -301,7 +301,7 @@ def _scores(
     return unit_scores(tokenized, scores), findings
 
 
-def _with_change(decision: Decision, chosen: Chosen, by_rank: np.ndarray, chooser: _Chooser) -> Decision:
+def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: _Chooser) -> Decision:
     """What the scores changed against ranking alone, at the same limit."""
     alone, _ = chooser._select(by_rank, chosen.selection.limit)
     document = chooser.tokenized.document

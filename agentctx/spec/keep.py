@@ -1,0 +1,42 @@
+"""Pins, repair and scores in one selection. Pure.
+
+Repair comes between: first what pinned code refers to, then most of the budget by score, then what that refers to,
+then the rest by score. So signatures get their share, and the budget is full at the end.
+"""
+
+from __future__ import annotations
+
+from agentctx.prompt import OmissionReport, Pins, Selection, TokenizedPrompt
+from agentctx.spec.check import check
+from agentctx.spec.index import PromptIndex
+from agentctx.spec.omissions import close
+from agentctx.spec.select import Float64, SelectOptions, fill, keep_pins
+
+RESERVE = 0.12  # of the limit, for signatures of what is kept by score
+
+
+def keep(
+    tokenized: TokenizedPrompt,
+    scores: Float64,
+    pins: Pins,
+    options: SelectOptions,
+    *,
+    repairs: bool = True,
+    index: PromptIndex | None = None,
+) -> tuple[Selection, OmissionReport]:
+    """The selection and the check of it. scores: float64 (U,). Without `repairs` nothing is added for the check.
+
+    Raises:
+        BudgetError: see `select.keep_pins`.
+    """
+    known = index if index is not None else PromptIndex(tokenized.document)
+    draft, findings = keep_pins(known, tokenized, scores, pins, options)
+    if repairs:
+        close(draft, errors_only=True)
+        fill(draft, scores, reserve=int(options.limit * RESERVE))
+        close(draft)
+    fill(draft, scores)
+    if repairs:
+        close(draft)
+    selection = draft.selection(findings)
+    return selection, check(tokenized.document, selection, index=known)
