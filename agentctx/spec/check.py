@@ -6,8 +6,8 @@ in also needs the import statement. `spec.omissions` adds what can be added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agentctx.prompt import (
     Definition,
@@ -39,12 +39,16 @@ def check(document: PromptDocument, selection: Selection, *, index: PromptIndex 
     return OmissionReport(tuple(found))
 
 
+def is_defined(definition: Definition, kept: Kept) -> bool:
+    """Whether the header is kept (of a module: anything of it)."""
+    if definition.header in kept:
+        return True
+    return definition.kind is SymbolKind.MODULE and any(unit in kept for unit in definition.units)
+
+
 def state_of(definition: Definition, kept: Kept) -> SymbolState:
-    """KEPT when every packed unit is, SIGNATURE when the header is (of a module: anything), else DROPPED."""
-    has_header = definition.header in kept
-    if definition.kind is SymbolKind.MODULE:
-        has_header = has_header or any(unit in kept for unit in definition.units)
-    if not has_header:
+    """KEPT when every packed unit is, SIGNATURE when it is defined, else DROPPED."""
+    if not is_defined(definition, kept):
         return SymbolState.DROPPED
     whole = all(unit in kept for unit in definition.units)
     return SymbolState.KEPT if whole else SymbolState.SIGNATURE
@@ -53,45 +57,55 @@ def state_of(definition: Definition, kept: Kept) -> SymbolState:
 # ---------------------------------------------------------------- what kept text refers to
 
 
-@dataclass(slots=True)
-class _Use:
-    """One thing that is referred to. `tier` is the lowest tier of the units that do."""
+class _What(NamedTuple):
+    """One thing that is referred to."""
 
     kind: str  # 'symbol' | 'ambiguous' | 'unknown' | 'import'
     name: str
     symbols: tuple[str, ...] = ()
-    via: int | None = None
+    via: int = -1
+
+
+@dataclass(slots=True)
+class _Use:
+    """`tier` is the lowest tier of the units that refer to it."""
+
+    what: _What
     tier: int = 3
     sites: set[Site] = field(default_factory=set)
 
 
 def _collect(index: PromptIndex, kept: Kept) -> list[_Use]:
-    uses: dict[tuple[str, str | int, tuple[str, ...]], _Use] = {}
+    uses: dict[_What, _Use] = {}
     for unit, how in kept.items():
+        section = index.document.units[unit].section
         for link in index.links[unit]:
-            for use in _uses(index, kept, link):
-                key = (use.kind, use.name if use.via is None else use.via, use.symbols)
-                known = uses.setdefault(key, use)
-                known.tier = min(known.tier, how.tier)
-                known.sites.add((link.path or index.document.units[unit].section, link.line))
+            for what in _referred(index, kept, link):
+                use = uses.get(what)
+                if use is None:
+                    use = uses[what] = _Use(what)
+                use.tier = min(use.tier, how.tier)
+                use.sites.add((link.path or section, link.line))
     return list(uses.values())
 
 
-def _uses(index: PromptIndex, kept: Kept, link: PromptLink) -> Iterator[_Use]:
+def _referred(index: PromptIndex, kept: Kept, link: PromptLink) -> list[_What]:
+    found: list[_What] = []
     if link.via is not None and (link.via not in kept or kept[link.via].why is Why.REPAIRED):
-        yield _Use("import", link.name, via=link.via)
+        found.append(_What("import", "", via=link.via))
     if link.state is Resolution.EXTERNAL:
-        return
-    known = [definition for target in link.targets if (definition := index.definition(target)) is not None]
-    if link.state is Resolution.AMBIGUOUS and known:
-        known = [definition for definition in known if state_of(definition, kept) is not SymbolState.DROPPED]
-        if not known:
-            yield _Use("ambiguous", link.name, tuple(sorted(link.targets)))
-    elif link.state is Resolution.UNKNOWN or not known:
-        yield _Use("unknown", link.name)
-        return
-    for definition in known:
-        yield _Use("symbol", definition.name, (definition.symbol,))
+        return found
+    known = [target for target in link.targets if target in index.document.definitions]
+    if link.state is Resolution.UNKNOWN or not known:
+        found.append(_What("unknown", link.name))
+    elif link.state is Resolution.AMBIGUOUS:
+        there = [target for target in known if is_defined(index.document.definitions[target], kept)]
+        found += [_What("symbol", "", (target,)) for target in there]
+        if not there:
+            found.append(_What("ambiguous", link.name, link.targets))
+    else:
+        found += [_What("symbol", "", (target,)) for target in known]
+    return found
 
 
 # ---------------------------------------------------------------- what became of it
@@ -99,22 +113,23 @@ def _uses(index: PromptIndex, kept: Kept, link: PromptLink) -> Iterator[_Use]:
 
 def _judge(index: PromptIndex, kept: Kept, use: _Use) -> Omission:
     sites = tuple(sorted(use.sites, key=lambda site: (site[0], site[1] or 0)))
-    if use.via is not None:
+    what = use.what
+    if what.kind == "import":
         return _import(index, kept, use, sites)
-    if use.kind == "symbol":
-        return _symbol(index.document.definitions[use.symbols[0]], kept, use, sites)
-    state = SymbolState.AMBIGUOUS if use.kind == "ambiguous" else SymbolState.UNKNOWN
+    if what.kind == "symbol":
+        return _symbol(index.document.definitions[what.symbols[0]], kept, use, sites)
+    state = SymbolState.AMBIGUOUS if what.kind == "ambiguous" else SymbolState.UNKNOWN
     return Omission(
-        symbol=use.name,
-        name=use.name,
-        kind=_common_kind(index, use.symbols),
+        symbol=what.name,
+        name=what.name,
+        kind=_common_kind(index, what.symbols),
         path=None,
         line=None,
         state=state,
         severity="note",
         action=OmissionAction.FLAGGED,
         referenced_from=sites,
-        candidates=use.symbols,
+        candidates=what.symbols,
     )
 
 
@@ -139,12 +154,12 @@ def _symbol(definition: Definition, kept: Kept, use: _Use, sites: tuple[Site, ..
 
 
 def _import(index: PromptIndex, kept: Kept, use: _Use, sites: tuple[Site, ...]) -> Omission:
-    assert use.via is not None
-    unit = index.document.units[use.via]
-    there = use.via in kept
+    via = use.what.via
+    unit = index.document.units[via]
+    there = via in kept
     return Omission(
         symbol=_place(unit),
-        name=_statement(index.document, use.via),
+        name=_statement(index.document, via),
         kind="import",
         path=unit.path,
         line=unit.lines.start if unit.lines else None,

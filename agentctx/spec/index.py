@@ -48,6 +48,16 @@ class PromptIndex:
         return {parent: tuple(symbols) for parent, symbols in found.items()}
 
     @cached_property
+    def headers(self) -> dict[int, tuple[str, ...]]:
+        """The definitions that each unit is the header of, sorted."""
+        found: dict[int, list[str]] = {}
+        for symbol in sorted(self.document.definitions):
+            header = self.document.definitions[symbol].header
+            if header is not None:
+                found.setdefault(header, []).append(symbol)
+        return {unit: tuple(symbols) for unit, symbols in found.items()}
+
+    @cached_property
     def is_support(self) -> tuple[bool, ...]:
         """Whether a unit is of use only to the units that have it in their spine (a file's line, `if x:`)."""
         needed = {other for unit in self.document.units for other in unit.spine}

@@ -11,9 +11,9 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from agentctx.prompt import OmissionReport, PromptDocument, PromptLink, Selection, SymbolState, TokenizedPrompt, Why
+from agentctx.prompt import OmissionReport, PromptDocument, PromptLink, Selection, TokenizedPrompt, Why
 from agentctx.source import Resolution, Role
-from agentctx.spec.check import check, state_of
+from agentctx.spec.check import check, is_defined
 from agentctx.spec.draft import Draft
 from agentctx.spec.index import PromptIndex
 
@@ -100,4 +100,4 @@ def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:
 def _is_missing(draft: Draft, want: Want) -> bool:
     if not want.symbol:
         return want.unit not in draft.kept
-    return state_of(draft.index.document.definitions[want.symbol], draft.kept) is SymbolState.DROPPED
+    return not is_defined(draft.index.document.definitions[want.symbol], draft.kept)

@@ -2,14 +2,16 @@
 
 First the log and the tests are brought down to their share, then everything to the limit. In both passes:
 callers go to their core, tier 2 goes by distance (farthest first), then come frames, the log's last error lines
-where they fill more than half of the share, failing tests, user pins and targets: to their core first; whole
-groups are dropped only when all cores together are too large. What turned out to fit after all comes back.
+where they fill more than half of the share, failing tests, user pins, more of the error lines, and targets: to
+their core first; whole groups are dropped only when all cores together are too large. What turned out to fit
+after all comes back, and a target that can't be whole grows as far as there is room.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from agentctx.prompt import Finding, Pin, PinReason
 from agentctx.spec.index import PromptIndex
@@ -42,6 +44,24 @@ class Holdings:
         self._count(units, 1)
         self.held[pin] = units
 
+    def within(self, bounds: tuple[int, int]) -> bool:
+        """Whether all tokens, and those of the log and the tests, are within bounds."""
+        return self.n_tokens <= bounds[0] and self.n_evidence <= bounds[1]
+
+    def grow(self, pin: int, units: tuple[int, ...], bounds: tuple[int, int]) -> None:
+        """Let a pin hold more of `units`, each with its spine, in order, as far as there is room."""
+        held = set(self.held[pin])
+        for unit in units:
+            if self.index.is_support[unit]:
+                continue  # comes with what it is for
+            new = set(self.index.closure((unit,))) - held
+            self._count(new, 1)
+            if self.within(bounds):
+                held |= new
+            else:
+                self._count(new, -1)
+        self.held[pin] = tuple(sorted(held))
+
     def _count(self, units: Iterable[int], by: int) -> None:
         for unit in units:
             before = self.counts[unit]
@@ -70,7 +90,8 @@ def shrink(
     touching = [step for step in steps if any(index.is_evidence[unit] for unit in pins[step[0]].units)]
     undo = _give_way(holdings, touching, lambda: holdings.n_evidence > cap)
     undo += _give_way(holdings, steps, lambda: holdings.n_tokens > limit)
-    _take_back(holdings, undo, limit, max(cap, _evidence_of_tier_0(index, sizes, pins)))
+    bounds = limit, max(cap, _evidence_of_tier_0(index, sizes, pins))
+    _take_back(holdings, undo, pins, bounds)
     return holdings.held, tuple(_findings(pins, holdings.held, need, evidence, limit, cap))
 
 
@@ -97,6 +118,7 @@ def _steps(pins: Sequence[Pin], sizes: Sequence[int], cap: int) -> Iterator[Step
     yield from ((place, NOTHING) for place in reversed(_late_lines(pins, sizes, cap // 2)))
     yield from cores(PinReason.FAILING_TEST)
     yield from cores(PinReason.USER)
+    yield from ((place, NOTHING) for place in reversed(_late_lines(pins, sizes, cap // 8)))
     yield from cores(PinReason.TARGET)
     for reason in (PinReason.CALLER, PinReason.FRAME, PinReason.FAILING_TEST, PinReason.LOG_EVIDENCE):
         yield from drops(reason)
@@ -109,15 +131,10 @@ def _tier_2(reason: PinReason) -> bool:
 
 
 def _late_lines(pins: Sequence[Pin], sizes: Sequence[int], room: int) -> list[int]:
-    """The log's pins, in order, that come after those that fill `room` tokens."""
-    late: list[int] = []
-    total = 0
-    for place, pin in enumerate(pins):
-        if pin.reason is PinReason.LOG_EVIDENCE:
-            total += sum(sizes[unit] for unit in pin.units)
-            if total > room:
-                late.append(place)
-    return late
+    """The log's pins but the first, in order, that come after those that fill `room` tokens."""
+    lines = [place for place, pin in enumerate(pins) if pin.reason is PinReason.LOG_EVIDENCE]
+    ends = accumulate(sum(sizes[unit] for unit in pins[place].units) for place in lines)
+    return [place for place, end in zip(lines, ends, strict=True) if end > room and place != lines[0]]
 
 
 def _give_way(holdings: Holdings, steps: Iterable[Step], over: Callable[[], bool]) -> list[Undo]:
@@ -133,14 +150,16 @@ def _give_way(holdings: Holdings, steps: Iterable[Step], over: Callable[[], bool
     return taken
 
 
-def _take_back(holdings: Holdings, taken: Sequence[Undo], limit: int, cap: int) -> None:
-    """Undo steps, the most painful first, as long as the result fits."""
+def _take_back(holdings: Holdings, taken: Sequence[Undo], pins: Sequence[Pin], bounds: tuple[int, int]) -> None:
+    """Undo steps, the most painful first, as long as the result is within `bounds`."""
     for place, before, after in reversed(taken):
         if holdings.held[place] != after:
             continue
         holdings.change(place, before)
-        if holdings.n_tokens > limit or holdings.n_evidence > cap:
+        if not holdings.within(bounds):
             holdings.change(place, after)
+            if pins[place].reason in (PinReason.TARGET, PinReason.USER):
+                holdings.grow(place, before, bounds)
 
 
 def _evidence_of_tier_0(index: PromptIndex, sizes: Sequence[int], pins: Iterable[Pin]) -> int:

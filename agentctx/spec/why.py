@@ -72,8 +72,7 @@ class _Names:
     def repaired(self, unit: int) -> str:
         if self.index.document.units[unit].kind is UnitKind.IMPORT:
             return "import that kept code needs (repaired)"
-        symbols = [d.symbol for d in self.index.document.definitions.values() if d.header == unit]
-        names = ", ".join(self.short(symbol) for symbol in sorted(symbols))
+        names = ", ".join(self.short(symbol) for symbol in self.index.headers[unit])
         return f"signature of {names}, which kept code uses (repaired)"
 
     def place(self, unit: int) -> str:

@@ -1,0 +1,311 @@
+"""The omission check and its repair."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentctx.prompt import (
+    KeptUnit,
+    Omission,
+    OmissionAction,
+    OmissionReport,
+    PromptDocument,
+    Section,
+    Selection,
+    SymbolState,
+    Why,
+)
+from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.spec.closed import select_closed
+from agentctx.spec.omissions import check, repair
+from agentctx.spec.pins import collect
+from agentctx.spec.select import SelectOptions, rank_scores, select
+from tests.unit.spec.builders import Builder, by_bytes
+
+Row = tuple[str, str, str, str]
+
+
+def keep(document: PromptDocument, units: dict[int, int], limit: int = 10_000) -> Selection:
+    """A selection of unit -> tier, closed under spines."""
+    tiers: dict[int, int] = {}
+    for unit, tier in units.items():
+        for other in (unit, *document.units[unit].spine):
+            tiers[other] = min(tier, tiers.get(other, tier))
+    kept = tuple(KeptUnit(unit, tier, Why.PINNED) for unit, tier in sorted(tiers.items()))
+    return Selection(kept, limit, sum(len(document.unit_text(unit)) for unit in tiers))
+
+
+def row(omission: Omission) -> Row:
+    return (omission.symbol, omission.state.value, omission.severity, omission.action.value)
+
+
+def rows(report: OmissionReport) -> list[Row]:
+    return [row(omission) for omission in report.omissions]
+
+
+def two(**target: object) -> tuple[Builder, int, int]:
+    """f (whose body refers to things) and the definition g; f's body and g's header."""
+    b = Builder()
+    file = b.file("a.py")
+    f = b.define("a.py::f", file)
+    g = b.define("a.py::g", file, body=(30, 30), **target)  # type: ignore[arg-type]
+    assert g.header is not None
+    return b, f.units[1], g.header
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [
+        ((), ("a.py::g", "dropped", "error", "flagged")),
+        ((0,), ("a.py::g", "signature", "none", "none")),
+        ((0, 1), ("a.py::g", "signature", "none", "none")),
+        ((0, 1, 2), ("a.py::g", "kept", "none", "none")),
+        ((1,), ("a.py::g", "signature", "none", "none")),  # the spine brings the header
+    ],
+)
+def test_states(kept: tuple[int, ...], expected: Row) -> None:
+    b, body, header = two()
+    b.link(body, "a.py::g")
+    document = b.build()
+    report = check(document, keep(document, {body: 1} | {header + place: 3 for place in kept}))
+    assert rows(report) == [expected]
+
+
+@pytest.mark.parametrize(("tier", "severity"), [(0, "error"), (1, "error"), (2, "warning"), (3, "warning")])
+def test_severity_is_that_of_the_strongest_reference(tier: int, severity: str) -> None:
+    b, body, _ = two()
+    weak = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,))
+    b.link(weak, "a.py::g", role=Role.NAME)
+    b.link(body, "a.py::g")
+    document = b.build()
+    [omission] = check(document, keep(document, {weak: 3, body: tier})).omissions
+    assert omission.severity == severity
+    assert omission.referenced_from == (("a.py", body + 1), ("a.py", weak + 1))
+    assert (omission.path, omission.line, omission.kind, omission.name) == ("a.py", 4, "function", "g")
+
+
+def test_outside_the_window() -> None:
+    b, body, _ = two()
+    b.absent("far.py::h")
+    b.link(body, "far.py::h")
+    document = b.build()
+    assert rows(check(document, keep(document, {body: 1}))) == [("far.py::h", "dropped", "error", "not-packed")]
+
+
+def test_ambiguous_until_a_candidate_is_kept() -> None:
+    b, body, header = two()
+    b.define("b.py::g", b.file("b.py"))
+    b.link(body, "a.py::g", "b.py::g", state=Resolution.AMBIGUOUS)
+    document = b.build()
+    report = check(document, keep(document, {body: 1}))
+    assert rows(report) == [("g", "ambiguous", "note", "flagged")]
+    assert report.omissions[0].candidates == ("a.py::g", "b.py::g")
+    assert report.omissions[0].kind == "function"
+    assert rows(check(document, keep(document, {body: 1, header: 2}))) == [("a.py::g", "signature", "none", "none")]
+
+
+def test_unknown_is_said() -> None:
+    b, body, _ = two()
+    b.link(body, name="mystery", state=Resolution.UNKNOWN)
+    b.link(body, name="numpy", state=Resolution.EXTERNAL)
+    document = b.build()
+    assert rows(check(document, keep(document, {body: 1}))) == [("mystery", "unknown", "note", "flagged")]
+
+
+def test_a_mention_in_the_log_is_an_error() -> None:
+    b, _, _ = two()
+    log = b.unit(10, UnitKind.LOG, section=Section.LOG)
+    b.link(log, "a.py::g", role=Role.MENTION)
+    document = b.build()
+    [omission] = check(document, keep(document, {log: 0})).omissions
+    assert omission.severity == "error"
+    assert omission.referenced_from == (("log", log + 1),)
+
+
+def test_a_module_is_there_when_anything_of_it_is() -> None:
+    b, body, header = two()
+    b.define("a.py", 0, kind=SymbolKind.MODULE, body=())
+    b.change("a.py", units=tuple(range(1, 7)))
+    other = b.unit(10, UnitKind.STATEMENT, path="z.py", spine=(b.file("z.py"),))
+    b.link(other, "a.py", role=Role.NAME)
+    document = b.build()
+    assert rows(check(document, keep(document, {other: 3}))) == [("a.py", "dropped", "warning", "flagged")]
+    assert rows(check(document, keep(document, {other: 3, header: 3})))[0][1] == "signature"
+    assert body in document.definitions["a.py"].units
+
+
+def imported() -> tuple[PromptDocument, int, int, int]:
+    """main.py's f uses lib.py::g by an import; the import, f's body and g's header."""
+    b = Builder()
+    g = b.define("lib.py::g", b.file("lib.py"))
+    main = b.file("main.py")
+    via = b.unit(b"from lib import (\n    g,\n)\n", UnitKind.IMPORT, path="main.py", spine=(main,))
+    f = b.define("main.py::f", main)
+    b.link(f.units[1], "lib.py::g", via=via)
+    b.link(via, "lib.py::g", role=Role.IMPORT)
+    return b.build(), via, f.units[1], g.units[0]
+
+
+def test_a_missing_import_is_an_omission() -> None:
+    document, via, body, header = imported()
+    report = check(document, keep(document, {body: 1, header: 2}))
+    assert rows(report) == [
+        ("main.py:5", "dropped", "error", "flagged"),
+        ("lib.py::g", "signature", "none", "none"),
+    ]
+    assert (report.findings[0].kind, report.findings[0].name) == ("import", "from lib import ( g, )")
+    assert rows(check(document, keep(document, {body: 1, header: 2, via: 2}))) == [
+        ("lib.py::g", "signature", "none", "none")
+    ]
+
+
+def test_counts_hold_every_state() -> None:
+    document, _, body, header = imported()
+    assert check(document, keep(document, {body: 1, header: 2})).counts == {
+        "kept": 0,
+        "signature": 1,
+        "dropped": 1,
+        "ambiguous": 0,
+        "unknown": 0,
+    }
+
+
+# ---------------------------------------------------------------- repair
+
+
+def test_repair_adds_header_spine_and_import() -> None:
+    document, via, body, header = imported()
+    before = keep(document, {body: 1})
+    selection, report = repair(document, by_bytes(document), before)
+    assert selection.units - before.units == {0, header, via}
+    added = {kept.unit: (kept.why, kept.tier) for kept in selection.kept if kept.unit not in before.units}
+    assert added == {0: (Why.SPINE, 2), header: (Why.REPAIRED, 2), via: (Why.REPAIRED, 2)}
+    assert rows(report) == [("lib.py::g", "signature", "note", "repaired"), ("main.py:5", "kept", "note", "repaired")]
+    assert report.findings == ()
+    assert selection.n_tokens == sum(len(document.unit_text(unit)) for unit in selection.units)
+
+
+def test_repair_can_be_switched_off() -> None:
+    document, _, body, _ = imported()
+    before = keep(document, {body: 1})
+    selection, report = repair(document, by_bytes(document), before, enabled=False)
+    assert selection is before
+    assert len(report.findings) == 2
+
+
+def chain() -> tuple[PromptDocument, int]:
+    """start -> a -> b -> c by types in headers, and start -> loose by a tier-3 unit; all headers are 20 tokens."""
+    b = Builder()
+    file = b.file("a.py")
+    for name in "abc":
+        b.define(f"a.py::{name}", file, kind=SymbolKind.CLASS, header=20)
+    b.define("a.py::loose", file, header=20)
+    start = b.define("a.py::start", file)
+    b.link(start.units[1], "a.py::a")
+    b.link(b.definitions["a.py::a"].units[0], "a.py::b", role=Role.TYPE)
+    b.link(b.definitions["a.py::b"].units[0], "a.py::c", role=Role.TYPE)
+    b.link(start.units[0], "a.py::loose", role=Role.NAME)
+    return b.build(), start.units[1]
+
+
+@pytest.mark.parametrize(
+    ("room", "added"),
+    [(0, ""), (19, ""), (20, "a"), (40, "a loose"), (60, "a b loose"), (79, "a b loose"), (80, "a b c loose")],
+)
+def test_repair_is_a_closure_nearest_first_while_the_budget_lasts(room: int, added: str) -> None:
+    document, body = chain()
+    tokens = len(b"# a.py\n") + 40
+    selection, report = repair(document, by_bytes(document), keep(document, {body: 1}, limit=tokens + room))
+    found = {s.split("::")[1] for s, d in document.definitions.items() if d.header in selection.units} - {"start"}
+    assert found == set(added.split())
+    assert selection.n_tokens <= tokens + room
+    dropped = {omission.name for omission in report.findings}
+    assert not dropped & found
+    assert dropped or room == 80
+
+
+def test_errors_are_repaired_before_warnings() -> None:
+    b = Builder()
+    file = b.file("a.py")
+    b.define("a.py::wanted_by_3", file, header=20)
+    b.define("a.py::wanted_by_1", file, header=20)
+    weak = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(file,))
+    strong = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(file,))
+    b.link(weak, "a.py::wanted_by_3")
+    b.link(strong, "a.py::wanted_by_1")
+    document = b.build()
+    _, report = repair(document, by_bytes(document), keep(document, {weak: 3, strong: 1}, limit=7 + 20 + 20))
+    assert [omission.symbol for omission in report.findings] == ["a.py::wanted_by_3"]
+
+
+def test_repair_respects_the_share_of_the_tests() -> None:
+    b = Builder()
+    tests = b.file("t.py", section=Section.TESTS)
+    b.define("t.py::helper", tests, header=20)
+    test = b.define("t.py::test_f", tests, header=20, body=(60,))
+    b.link(test.units[1], "t.py::helper")
+    document = b.build()
+    before = keep(document, {test.units[1]: 1}, limit=200)
+    assert rows(repair(document, by_bytes(document), before)[1])[0][1] == "dropped"
+    assert rows(repair(document, by_bytes(document), before, evidence_share=0.6)[1])[0][1] == "signature"
+
+
+def test_what_was_too_large_is_tried_again_once_its_spine_is_there() -> None:
+    b = Builder()
+    file = b.file("a.py")
+    start = b.define("a.py::start", file)
+    b.define("a.py::C", file, kind=SymbolKind.CLASS, header=30, body=())
+    b.define("a.py::C.m", file, kind=SymbolKind.METHOD, header=20, body=(), parent="a.py::C")
+    b.link(start.units[1], "a.py::C.m")
+    b.link(start.units[0], "a.py::C", role=Role.NAME)
+    document = b.build()
+    before = keep(document, {start.units[1]: 1}, limit=47 + 50)
+    selection, report = repair(document, by_bytes(document), before)
+    assert report.findings == ()
+    assert selection.n_tokens == 97
+
+
+# ---------------------------------------------------------------- selection and repair together
+
+
+def busy() -> PromptDocument:
+    """Ten scored functions, each with a helper of no score of its own; and a target."""
+    b = Builder()
+    file = b.file("a.py")
+    for number in range(10):
+        b.define(f"a.py::helper{number}", file, header=20, body=(80,))
+    for number in range(10):
+        f = b.define(f"a.py::f{number}", file, header=20, body=(80,), score=1 + number)
+        b.link(f.units[1], f"a.py::helper{number}")
+    target = b.define("a.py::target", file)
+    log = b.unit(20, UnitKind.LOG, section=Section.LOG)
+    b.link(log, "a.py::helper0", role=Role.MENTION)
+    b.frame()
+    return b.build(targets=(target.symbol,), error_units=(log,))
+
+
+def test_selected_units_come_with_what_they_refer_to() -> None:
+    document = busy()
+    tokenized = by_bytes(document)
+    scores, pins, options = rank_scores(document), collect(document, tokenized), SelectOptions(500)
+    selection, report = select_closed(tokenized, scores, pins, options)
+    assert report.findings == ()
+    assert 0.95 * 500 <= selection.n_tokens <= 500
+    plain, plain_report = repair(document, tokenized, select(tokenized, scores, pins, options))
+    assert len(plain_report.findings) > 0
+    assert any(kept.why is Why.SCORED for kept in selection.kept)
+    assert plain.n_tokens <= 500
+
+
+def test_what_the_log_names_comes_before_scored_units() -> None:
+    document = busy()
+    tokenized = by_bytes(document)
+    limit = 84 + 20 + 7 + 40 + 20  # pins, and one header
+    selection, report = select_closed(
+        tokenized, rank_scores(document), collect(document, tokenized), SelectOptions(limit)
+    )
+    assert report.findings == ()
+    assert document.definitions["a.py::helper0"].header in selection.units
+    assert report.repaired[0].symbol == "a.py::helper0"
+    assert report.repaired[0].action is OmissionAction.REPAIRED
+    assert report.repaired[0].state is SymbolState.SIGNATURE
