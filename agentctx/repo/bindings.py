@@ -1,0 +1,235 @@
+"""What names mean in Python files: definitions, imports, re-exports. Pure."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from agentctx.repo.modules import Module, ModuleMap
+from agentctx.source import FileSyntax, Import, Resolution, Symbol, SymbolKind
+
+_BUILTINS = frozenset(dir(builtins)) | {
+    *("__file__", "__path__", "__class__", "__annotations__", "__all__", "__version__", "reveal_type", "__qualname__"),
+    *("__module__", "WindowsError", "__warningregistry__", "__cached__"),
+}
+ACCESSORS = ("setter", "getter", "deleter")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name is bound to: symbols (`targets`; a module's is its path), or nothing of the repository.
+
+    `module` is set for modules and packages. `via` is the import unit of the asking file that brings the name in.
+    """
+
+    state: Resolution
+    targets: tuple[str, ...] = ()
+    module: Module | None = None
+    via: int | None = None
+
+
+EXTERNAL = Binding(Resolution.EXTERNAL)
+UNKNOWN = Binding(Resolution.UNKNOWN)
+
+Names = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class FileTable:
+    """The names of one file by the definition that holds them (None: the module)."""
+
+    file: FileSyntax
+    members: dict[str | None, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    imports: dict[str | None, dict[str, list[Import]]] = field(default_factory=dict)
+    stars: list[Import] = field(default_factory=list)
+
+
+def make_table(file: FileSyntax) -> FileTable:
+    """Index a file. Overloads and property setters give way to what they belong to."""
+    table = FileTable(file)
+    groups: dict[tuple[str | None, str], list[Symbol]] = {}
+    for symbol in file.symbols:
+        groups.setdefault((symbol.parent, symbol.name), []).append(symbol)
+    for (parent, name), symbols in groups.items():
+        table.members.setdefault(parent, {})[name] = _variants(symbols)
+    for imported in file.imports:
+        if imported.name == "*":
+            table.stars.append(imported)
+        else:
+            table.imports.setdefault(imported.scope, {}).setdefault(imported.alias, []).append(imported)
+    return table
+
+
+def _variants(symbols: Sequence[Symbol]) -> tuple[str, ...]:
+    """All definitions of one name in one scope: an `if` and its `else` may both define it."""
+    main = [s for s in symbols if not any(_is_minor(decorator) for decorator in s.decorators)]
+    return tuple(sorted(s.id for s in main or symbols))
+
+
+def _is_minor(decorator: str) -> bool:
+    last = decorator.rpartition(".")[2]
+    return last == "overload" or ("." in decorator and last in ACCESSORS)
+
+
+class Bindings:
+    """Looks names up in scopes, modules and along import chains. Answers are remembered."""
+
+    def __init__(self, files: Iterable[FileSyntax]) -> None:
+        self.tables = {file.path: make_table(file) for file in files if file.language == "python"}
+        self.modules = ModuleMap(self.tables)
+        self.symbols: dict[str, Symbol] = {s.id: s for t in self.tables.values() for s in t.file.symbols}
+        self._exports: dict[tuple[Module, str], Binding] = {}
+        self._imported: dict[Import, Binding] = {}
+        self._names: dict[tuple[str, str | None, bool, str], Binding] = {}
+
+    # ------------------------------------------------------------ names in scopes
+
+    def name(self, path: str, scope: str | None, name: str, *, in_class: bool = False) -> Binding:
+        """What `name` means inside the definition `scope`. `in_class`: the names of a class `scope` are seen too."""
+        key = (path, scope, in_class, name)
+        if key not in self._names:
+            self._names[key] = self._name(path, scope, name, in_class)
+        return self._names[key]
+
+    def _name(self, path: str, scope: str | None, name: str, in_class: bool) -> Binding:
+        table = self.tables[path]
+        while scope is not None:
+            holder = self.symbols[scope]
+            if holder.kind is not SymbolKind.CLASS or in_class:
+                found = self._held(table, scope, name)
+                if found is not None:
+                    return found
+            in_class = False
+            scope = holder.parent
+        found = self._held(table, None, name)
+        if found is not None:
+            return found
+        if name in _BUILTINS:
+            return EXTERNAL
+        return self._starred(table, name)
+
+    def _held(self, table: FileTable, scope: str | None, name: str) -> Binding | None:
+        ids = table.members.get(scope, {}).get(name)
+        if ids is not None:
+            return Binding(Resolution.RESOLVED, ids)
+        imports = table.imports.get(scope, {}).get(name)
+        return self._best(imports) if imports is not None else None
+
+    def _best(self, imports: Sequence[Import]) -> Binding:
+        """Of alternatives (`try`/`except ImportError`) the first that resolves, else one that is external."""
+        if len(imports) == 1:
+            return self.imported(imports[0])
+        found = [self.imported(item) for item in imports]
+        order = (Resolution.RESOLVED, Resolution.EXTERNAL, Resolution.UNKNOWN)
+        return min(found, key=lambda binding: order.index(binding.state))
+
+    def _starred(self, table: FileTable, name: str) -> Binding:
+        external: Binding = UNKNOWN
+        for star in table.stars:
+            module, known = self.source(star)
+            if module is None:
+                external = external if known else replace(EXTERNAL, via=star.unit)
+                continue
+            found = self.export(module, name) if self._is_public(module, name) else UNKNOWN
+            if found.state is not Resolution.UNKNOWN:
+                return replace(found, via=star.unit)
+        return external
+
+    def _is_public(self, module: Module, name: str) -> bool:
+        table = self.tables.get(module.path or "")
+        if table is None:
+            return False
+        return name in table.file.exports if table.file.exports else not name.startswith("_")
+
+    # ------------------------------------------------------------ imports
+
+    def source(self, item: Import) -> tuple[Module | None, bool]:
+        """(the module that an import names, whether it is, or ought to be, in the repository)."""
+        if item.level:
+            return self.modules.relative(item.level, item.module, item.path), True
+        return self.modules.absolute(item.module, item.path)
+
+    def imported(self, item: Import) -> Binding:
+        """What an import binds, with its unit as `via`."""
+        if item not in self._imported:
+            self._imported[item] = replace(self._import(item), via=item.unit)
+        return self._imported[item]
+
+    def _import(self, item: Import) -> Binding:
+        top = item.module.partition(".")[0]
+        if item.name is None and item.alias == top and not item.level:
+            # `import a.b` binds `a`; what follows is looked up from there.
+            module, known = self.modules.absolute(top, item.path)
+        else:
+            module, known = self.source(item)
+        if module is None:
+            return UNKNOWN if known else EXTERNAL
+        if item.name is None or item.name == "*":
+            return _of_module(module)
+        return self.export(module, item.name)
+
+    def export(self, module: Module, name: str) -> Binding:
+        """The attribute `name` of a module: its own, imported into it (chains are followed), or a submodule."""
+        key = (module, name)
+        if key not in self._exports:
+            self._exports[key] = self._follow(module, name)
+        return self._exports[key]
+
+    def _follow(self, module: Module, name: str) -> Binding:
+        """Depth first: own names, then imports in order, then a submodule. A name None stands for the module."""
+        stack: list[tuple[Module, str | None]] = [(module, name)]
+        seen: set[tuple[Module, str | None]] = set()
+        otherwise = UNKNOWN
+        while stack:
+            at, wanted = key = stack.pop()
+            if key in seen:
+                continue
+            seen.add(key)
+            if wanted is None:
+                return _of_module(at)
+            table = self.tables.get(at.path or "")
+            ids = table.members.get(None, {}).get(wanted) if table is not None else None
+            if ids:
+                return Binding(Resolution.RESOLVED, ids)
+            nexts: list[tuple[Module, str | None]] = []
+            for item in self._doors(table, wanted) if table is not None else ():
+                source, known = self.source(item)
+                if source is not None:
+                    nexts.append(self._behind(item, source, wanted))
+                elif not known:
+                    otherwise = EXTERNAL
+            # What the code doesn't name its stub may.
+            nexts += [(stub, wanted)] if (stub := self.modules.stub(at)) is not None else []
+            nexts += [(child, None)] if (child := self.modules.child(at, wanted)) is not None else []
+            stack.extend(reversed(nexts))
+        return otherwise
+
+    def _behind(self, door: Import, source: Module, wanted: str) -> tuple[Module, str | None]:
+        """Where an import of `wanted` leads."""
+        if door.name is None:
+            return self._bound(door, source), None
+        return source, wanted if door.name == "*" else door.name
+
+    def _bound(self, item: Import, source: Module) -> Module:
+        """`import a.b` binds the top-level `a`."""
+        top = item.module.partition(".")[0]
+        if item.alias != top:
+            return source
+        return self.modules.absolute(top, item.path)[0] or source
+
+    def _doors(self, table: FileTable, name: str) -> list[Import]:
+        """The imports of a module that may bring `name` in: by name first, then star imports."""
+        stars = []
+        for star in table.stars:
+            source = self.source(star)[0]
+            if source is not None and self._is_public(source, name):
+                stars.append(star)
+        return [*table.imports.get(None, {}).get(name, ()), *stars]
+
+
+def _of_module(module: Module) -> Binding:
+    """A folder without `__init__` has nothing that could be kept: no target."""
+    if module.path is None:
+        return Binding(Resolution.EXTERNAL, (), module)
+    return Binding(Resolution.RESOLVED, (module.path,), module)
