@@ -55,24 +55,17 @@ def repair(
 def close(draft: Draft, *, errors_only: bool = False) -> None:
     """Add the transitive closure of missing headers and imports to the draft, the worst first.
 
-    What doesn't fit is passed over, and tried again at the end: its spine may have come in with something else.
+    What doesn't fit is passed over for good: a spine that comes in with something else makes it cheaper, but takes
+    as much from the room.
     """
     todo = list(wants(draft, draft.kept, 1))
+    heapq.heapify(todo)
     while todo:
-        heapq.heapify(todo)
-        too_large: list[Want] = []
-        added = False
-        while todo:
-            want = heapq.heappop(todo)
-            if (errors_only and want.severity) or not _is_missing(draft, want):
-                continue
-            if not draft.fits(draft.missing(want.unit)):
-                too_large.append(want)
-                continue
-            added = True
-            for want_next in wants(draft, draft.keep(want.unit, Why.REPAIRED, 2), want.distance + 1):
-                heapq.heappush(todo, want_next)
-        todo = too_large if added else []
+        want = heapq.heappop(todo)
+        wanted = not (errors_only and want.severity) and _is_missing(draft, want)
+        if wanted and draft.fits(draft.missing(want.unit)):
+            for new in wants(draft, draft.keep(want.unit, Why.REPAIRED, 2), want.distance + 1):
+                heapq.heappush(todo, new)
 
 
 def wants(draft: Draft, units: Iterable[int], distance: int) -> Iterator[Want]:

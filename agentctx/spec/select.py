@@ -124,19 +124,11 @@ def keep_pins(
 
 def fill(draft: Draft, scores: Float64, *, reserve: int = 0) -> None:
     """Tier 3: by score; what doesn't fit is skipped, and smaller ones go on. Leaves `reserve` tokens."""
-    left = candidates(draft, scores)
-    added = True
-    while added:  # again, because a unit that came in may have brought the spine of one that was too large before
-        added, skipped = False, []
-        for unit in left:
-            if unit in draft.kept:
-                continue
-            if draft.fits(draft.missing(unit), reserve=reserve):
-                draft.keep(unit, Why.SCORED, 3, float(scores[unit]))
-                added = True
-            else:
-                skipped.append(unit)
-        left = skipped
+    # Once is enough: what didn't fit never will. A spine that comes in with another unit makes it cheaper by
+    # that spine, but takes as much from the room.
+    for unit in candidates(draft, scores):
+        if unit not in draft.kept and draft.fits(draft.missing(unit), reserve=reserve):
+            draft.keep(unit, Why.SCORED, 3, float(scores[unit]))
 
 
 def candidates(draft: Draft, scores: Float64) -> list[int]:

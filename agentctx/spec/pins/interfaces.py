@@ -1,7 +1,7 @@
 """Tier 2: signatures that the pinned code uses or implements. One small pure function per rule.
 
-The rules run in order and see what those before them pinned: `type` and `base` also look at the signatures
-that `callee` brought in, and `import` looks at everything.
+The rules run in order and see what those before them pinned: `callee` tier 1 alone; `type` and `base` also the
+signatures that `callee` brought in, and `import` everything.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SIGNATURE_KINDS = (UnitKind.HEADER, UnitKind.FIELDS)
 
 def callee(view: View) -> Iterator[Pin]:
     """What tier-1 code calls, decorates with or hands on. A class is called through its `__init__`."""
-    called = dict.fromkeys(view.uses(lambda _unit, hop, link: hop.tier == 1 and link.role in CALL_ROLES))
-    handed = view.uses(lambda _unit, hop, link: hop.tier == 1 and link.role in VALUE_ROLES)
+    called = dict.fromkeys(view.uses(lambda _unit, _hop, link: link.role in CALL_ROLES))
+    handed = view.uses(lambda _unit, _hop, link: link.role in VALUE_ROLES)
     uses = [*called, *(use for use in handed if _kind(view, use[0]) in CALLABLE)]
     for symbol, distance in called:
         if _kind(view, symbol) is SymbolKind.CLASS:

@@ -250,21 +250,6 @@ def test_repair_respects_the_share_of_the_tests() -> None:
     assert rows(repair(document, by_bytes(document), before, evidence_share=0.6)[1])[0][1] == "signature"
 
 
-def test_what_was_too_large_is_tried_again_once_its_spine_is_there() -> None:
-    b = Builder()
-    file = b.file("a.py")
-    start = b.define("a.py::start", file)
-    b.define("a.py::C", file, kind=SymbolKind.CLASS, header=30, body=())
-    b.define("a.py::C.m", file, kind=SymbolKind.METHOD, header=20, body=(), parent="a.py::C")
-    b.link(start.units[1], "a.py::C.m")
-    b.link(start.units[0], "a.py::C", role=Role.NAME)
-    document = b.build()
-    before = keep(document, {start.units[1]: 1}, limit=47 + 50)
-    selection, report = repair(document, by_bytes(document), before)
-    assert report.findings == ()
-    assert selection.n_tokens == 97
-
-
 # ---------------------------------------------------------------- selection and repair together
 
 
@@ -309,3 +294,37 @@ def test_what_the_log_names_comes_before_scored_units() -> None:
     assert report.repaired[0].symbol == "a.py::helper0"
     assert report.repaired[0].action is OmissionAction.REPAIRED
     assert report.repaired[0].state is SymbolState.SIGNATURE
+
+
+def room_for_one(helper: int) -> PromptDocument:
+    """Pins of 331 tokens; then `best` (30) uses a helper with a header of `helper` tokens, `other` (30) nothing."""
+    b = Builder()
+    file = b.file("a.py")
+    b.define("a.py::target", file, header=40, body=(200,))
+    b.define("a.py::helper", file, header=helper, body=())
+    for name, score in (("best", 5.0), ("other", 1.0)):
+        b.define(f"a.py::{name}", file, header=30, body=(), score=score)
+    b.link(b.definitions["a.py::best"].units[0], "a.py::helper", role=Role.TYPE)
+    b.frame()
+    return b.build(targets=("a.py::target",))
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept", "n_findings"),
+    [
+        (331 + 35, {"other"}, 0),  # `best` alone would fit, but not with its helper
+        (331 + 65, {"best", "other"}, 1),  # far from full otherwise: what it lacks is flagged
+        (331 + 115, {"best", "other", "helper"}, 0),
+    ],
+)
+def test_the_rest_of_the_room_goes_to_units_that_lack_nothing(limit: int, kept: set[str], n_findings: int) -> None:
+    document = room_for_one(helper=50)
+    tokenized = by_bytes(document)
+    selection, report = select_closed(
+        tokenized, rank_scores(document), collect(document, tokenized), SelectOptions(limit)
+    )
+    assert {s.split("::")[1] for s, d in document.definitions.items() if d.header in selection.units} == {
+        "target",
+        *kept,
+    }
+    assert len(report.findings) == n_findings

@@ -238,6 +238,8 @@ def test_callers_give_way_first_the_last_one_first() -> None:
     messages = [finding.message for finding in selection.findings]
     assert messages[0] == f"the pins need {NEED} tokens, the limit is {NEED - 1}: see what was reduced or dropped"
     assert messages[1:] == ["caller a.py::c2: reduced to 3 of 4 units"]
+    c2 = crowded().definitions["a.py::c2"].units
+    assert [kept.unit for kept in selection.kept if kept.reduced] == list(c2[:2])  # the file's line isn't: c1 is whole
 
 
 def test_then_tier_2_farthest_first() -> None:
