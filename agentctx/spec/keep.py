@@ -1,7 +1,7 @@
 """Pins, repair and scores in one selection. Pure.
 
 Repair comes between: first what pinned code refers to, then most of the budget by score, then what that refers to,
-then the rest by score. So signatures get their share, and the budget is full at the end.
+then units that lack nothing, then the rest by score. So signatures get their share, and the budget is full at the end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from agentctx.spec.check import check
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.omissions import close
 from agentctx.spec.select import Float64, SelectOptions, fill, keep_pins
+from agentctx.spec.topup import top_up
 
 RESERVE = 0.12  # of the limit, for signatures of what is kept by score
 
@@ -35,6 +36,7 @@ def keep(
         close(draft, errors_only=True)
         fill(draft, scores, reserve=int(options.limit * RESERVE))
         close(draft)
+        top_up(draft, scores)
     fill(draft, scores)
     if repairs:
         close(draft)

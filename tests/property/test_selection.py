@@ -13,8 +13,8 @@ from agentctx.errors import BudgetError
 from agentctx.prompt import OmissionReport, PromptDocument, Section, Selection, SymbolState, Why
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
 from agentctx.spec.check import state_of
-from agentctx.spec.closed import select_closed
 from agentctx.spec.index import PromptIndex
+from agentctx.spec.keep import keep as keep_closed
 from agentctx.spec.omissions import check, repair
 from agentctx.spec.pins import collect
 from agentctx.spec.select import SelectOptions, rank_scores, select
@@ -218,7 +218,7 @@ def test_a_repaired_selection_holds_nothing_that_could_still_be_repaired(
     selection = choose(document, limit)
     if together:
         pins = collect(document, tokenized)
-        repaired, report = select_closed(tokenized, rank_scores(document), pins, SelectOptions(limit))
+        repaired, report = keep_closed(tokenized, rank_scores(document), pins, SelectOptions(limit))
     else:
         repaired, report = repair(document, tokenized, selection)
         assert selection.units <= repaired.units

@@ -16,7 +16,7 @@ from agentctx.prompt import (
     Why,
 )
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
-from agentctx.spec.closed import select_closed
+from agentctx.spec.keep import keep as keep_closed
 from agentctx.spec.omissions import check, repair
 from agentctx.spec.pins import collect
 from agentctx.spec.select import SelectOptions, rank_scores, select
@@ -273,7 +273,7 @@ def test_selected_units_come_with_what_they_refer_to() -> None:
     document = busy()
     tokenized = by_bytes(document)
     scores, pins, options = rank_scores(document), collect(document, tokenized), SelectOptions(500)
-    selection, report = select_closed(tokenized, scores, pins, options)
+    selection, report = keep_closed(tokenized, scores, pins, options)
     assert report.findings == ()
     assert 0.95 * 500 <= selection.n_tokens <= 500
     plain, plain_report = repair(document, tokenized, select(tokenized, scores, pins, options))
@@ -286,7 +286,7 @@ def test_what_the_log_names_comes_before_scored_units() -> None:
     document = busy()
     tokenized = by_bytes(document)
     limit = 84 + 20 + 7 + 40 + 20  # pins, and one header
-    selection, report = select_closed(
+    selection, report = keep_closed(
         tokenized, rank_scores(document), collect(document, tokenized), SelectOptions(limit)
     )
     assert report.findings == ()
@@ -320,7 +320,7 @@ def room_for_one(helper: int) -> PromptDocument:
 def test_the_rest_of_the_room_goes_to_units_that_lack_nothing(limit: int, kept: set[str], n_findings: int) -> None:
     document = room_for_one(helper=50)
     tokenized = by_bytes(document)
-    selection, report = select_closed(
+    selection, report = keep_closed(
         tokenized, rank_scores(document), collect(document, tokenized), SelectOptions(limit)
     )
     assert {s.split("::")[1] for s, d in document.definitions.items() if d.header in selection.units} == {
