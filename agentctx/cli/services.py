@@ -104,6 +104,11 @@ class CliServices:
             self._models[key] = LocalModel(folder, options.engine, n_tokens)
         return self._models[key]
 
+    def default_model(self) -> str | None:
+        from agentctx.models.store import default_model
+
+        return default_model(settings.cache_root(self.environment))
+
     def progress(self, message: str) -> None:
         """A status line on stderr, on a terminal only."""
         if self.quiet or not sys.stderr.isatty():

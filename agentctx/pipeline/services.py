@@ -46,6 +46,9 @@ class Services(Protocol):
     def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
         """A model by name, folder or hub id. `n_tokens`: the prompt that it must have memory for."""
 
+    def default_model(self) -> str | None:
+        """The first model of the default order that is in the cache."""
+
     def progress(self, message: str) -> None:
         """Tell the user what is going on (stderr, a progress notification, nothing)."""
 

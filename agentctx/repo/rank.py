@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from agentctx.prompt import Evidence, Task
 from agentctx.repo.locate import Located
-from agentctx.repo.terms import bm25, query_terms, term_counts
+from agentctx.repo.terms import bag, bm25, query_terms
 from agentctx.source import FileSyntax, RepoGraph, Role, SymbolKind, UnitKind
 
 
@@ -136,17 +136,15 @@ def _signals(
     weights: RankWeights,
 ) -> dict[str, list[float]]:
     """Name of a signal -> its weighted value for each chunk; every signal is scaled to at most 1 first."""
-    counts = [term_counts(chunk.text) for chunk in chunks]
-    lengths = [sum(count.values()) for count in counts]
     tests = test_text(graph, data, located)
     names = " ".join(graph.symbols[test].name for test in located.failing_tests)
     errors = " ".join((*evidence.error_lines, names, task.request))
+    query, error_query = query_terms("\n".join((evidence.text, tests, task.request))), query_terms(errors)
+    bags = [bag(chunk.text, query | error_query) for chunk in chunks]
     walked = walk(graph, located.failing_tests, located.fixtures, weights)
     return {
-        "text": _scaled(
-            bm25(counts, lengths, query_terms(evidence.text + "\n" + tests + "\n" + task.request)), weights.text
-        ),
-        "error lines": _scaled(bm25(counts, lengths, query_terms(errors)), weights.error),
+        "text": _scaled(bm25(bags, query), weights.text),
+        "error lines": _scaled(bm25(bags, error_query), weights.error),
         "called from the test": _scaled(_by_symbol(chunks, graph, walked), weights.walk),
         "in the traceback": _scaled(_by_symbol(chunks, graph, dict.fromkeys(located.frames, 1.0)), weights.frame),
         "target": _scaled(_by_symbol(chunks, graph, dict.fromkeys(located.targets, 1.0)), 2 * weights.frame),
@@ -248,7 +246,6 @@ def unit_scores(chunk: Ranked, file: FileSyntax, data: bytes, query: frozenset[s
     texts = [
         data[file.units[u].span.start : file.units[u].span.end].decode("utf-8", "replace") for u in chunk.chunk.units
     ]
-    counts = [term_counts(text) for text in texts]
-    own = bm25(counts, [sum(count.values()) for count in counts], query)
+    own = bm25([bag(text, query) for text in texts], query)
     top = max(own, default=0.0) or 1.0
     return {unit: chunk.score * (0.7 + 0.3 * value / top) for unit, value in zip(chunk.chunk.units, own, strict=True)}

@@ -9,6 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -32,25 +33,41 @@ def query_terms(text: str) -> frozenset[str]:
     return frozenset(term for word in set(words(text)) for term in parts(word))
 
 
-def term_counts(text: str) -> Counter[str]:
-    """How often each term occurs in a document."""
-    counts: Counter[str] = Counter()
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """A document as far as a query is concerned: how often each wanted term occurs, and its length in terms."""
+
+    counts: Mapping[str, int]
+    length: int
+
+
+def bag(text: str, wanted: frozenset[str]) -> Bag:
+    """Only `wanted` terms are counted: everything else just makes the document longer."""
+    counts: dict[str, int] = {}
+    length = 0
     for word, n in Counter(words(text)).items():
-        for term in parts(word):
-            counts[term] += n
-    return counts
+        terms = parts(word)
+        length += n * len(terms)
+        for term in terms:
+            if term in wanted:
+                counts[term] = counts.get(term, 0) + n
+    return Bag(counts, length)
 
 
-def bm25(documents: Sequence[Mapping[str, int]], lengths: Sequence[int], query: frozenset[str]) -> list[float]:
-    """A score >= 0 for each document."""
+def bm25(documents: Sequence[Bag], query: frozenset[str]) -> list[float]:
+    """A score >= 0 for each document; the bags must have counted the query's terms."""
     n = len(documents)
-    average = sum(lengths) / n if n else 1.0
-    found = {term: sum(1 for document in documents if term in document) for term in sorted(query)}
-    weights = {t: math.log(1 + (n - df + 0.5) / (df + 0.5)) for t, df in found.items() if df}
-    return [_score(d, length / (average or 1.0), weights) for d, length in zip(documents, lengths, strict=True)]
+    average = (sum(document.length for document in documents) / n if n else 0.0) or 1.0
+    found: Counter[str] = Counter()
+    for document in documents:
+        found.update(document.counts.keys() & query)
+    weights = {term: math.log(1 + (n - df + 0.5) / (df + 0.5)) for term, df in found.items()}
+    return [_score(document, document.length / average, weights) for document in documents]
 
 
-def _score(document: Mapping[str, int], length: float, weights: Mapping[str, float]) -> float:
+def _score(document: Bag, length: float, weights: Mapping[str, float]) -> float:
     norm = _K1 * (1 - _B + _B * length)
-    terms = document.keys() & weights.keys() if len(document) < len(weights) else weights.keys() & document.keys()
-    return math.fsum(weights[t] * document[t] * (_K1 + 1) / (document[t] + norm) for t in terms)
+    # fsum: the terms come in no fixed order, and the sum must not depend on it.
+    return math.fsum(
+        weights[term] * n * (_K1 + 1) / (n + norm) for term, n in document.counts.items() if term in weights
+    )

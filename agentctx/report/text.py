@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentctx.prompt import Omission, OmissionAction, SymbolState
-from agentctx.report.model import RunReport, UnitRow, reported
+from agentctx.report.model import EditRow, RunReport, UnitRow, reported
 
 _MARKS = {"error": "error  ", "warning": "warning", "note": "note   ", "none": "       "}
 
@@ -29,6 +29,39 @@ def render(report: RunReport, *, all_units: bool = False) -> str:
 def summary(report: RunReport) -> str:
     """What must be seen even when the report itself isn't asked for: budget, decision, omissions, findings."""
     return "\n".join([*_head(report), *omission_lines(report), *_findings(report), *_skipped(report)])
+
+
+def render_edit(report: RunReport) -> str:
+    """What `agentctx edit` prints: selection, omissions, timings, candidates, diff, outcome last."""
+    parts = [*_head(report), *omission_lines(report), *_findings(report), *_skipped(report), _timings(report)]
+    if report.edit is not None:
+        parts += ["", *_edit(report.edit)]
+    return "\n".join(parts) + "\n"
+
+
+def _edit(edit: EditRow) -> Iterator[str]:
+    yield f"answer: {edit.format}{f' for {edit.target}' if edit.target else ''}"
+    for check in edit.checks:
+        if check.what == "baseline":
+            yield f"before the edit: the check {check.status} in {check.seconds:.1f} s"
+    for candidate in edit.candidates:
+        head = f"candidate {candidate.number}: {candidate.status} ({candidate.tokens} tokens)"
+        yield f"{head} {candidate.detail}".rstrip()
+    for note in edit.notes:
+        yield f"note: {note}"
+    if edit.diff:
+        yield "\n" + edit.diff.rstrip("\n") + "\n"
+    yield outcome_line(edit)
+
+
+def outcome_line(edit: EditRow) -> str:
+    """How it ended and where the patch lies."""
+    if edit.outcome == "landed":
+        return f"landed: the edit is in your tree; undo it with: agentctx edit --undo {edit.run}; patch: {edit.patch}"
+    if edit.outcome == "shown":
+        return f"not applied: --apply would land it; patch: {edit.patch}"
+    where = f"; the best one's patch: {edit.patch}" if edit.patch else ""
+    return f"nothing landed: no candidate passed the check{where}"
 
 
 def check_text(report: RunReport) -> str:

@@ -1,0 +1,283 @@
+"""From a task to a checked edit: select, prefill, sample, try candidates in worktrees, land or show.
+
+The main model reads the kept tokens at their original positions (sparse), or the contiguous text of what was kept
+(text, dense). Every candidate comes from that one prefill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentctx.config import EditFormat, RunOptions
+from agentctx.edit.candidates import CandidateReport, CandidatesResult, Event, try_candidates
+from agentctx.edit.checks import Check, CheckResult, make_log, pytest_check, shell_check
+from agentctx.edit.formats import edit_format
+from agentctx.edit.instructions import answer_prefix, instructions, stop_strings
+from agentctx.edit.interpreter import find_python
+from agentctx.edit.session import EditSession, edit_session
+from agentctx.edit.target import EditTarget, make_target
+from agentctx.errors import EditError, TaskError, UnavailableError, UsageError
+from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, Outcome, Understood, select_for, understand
+from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.prompt import Completion, Finding, SparsePrompt, Task
+from agentctx.repo.choose import targets_of
+from agentctx.repo.pack import Frame
+from agentctx.report import CandidateRow, CheckRow, EditRow, RunReport
+from agentctx.source import SymbolKind
+from agentctx.spec.protocols import Engine, SampleParams, Session
+from agentctx.spec.sparse import dense, to_sparse
+from agentctx.spec.tokens import tokenize
+
+BATCH = 8  # samples per decode: the first that passes ends the run, so not all are drawn at once
+MAX_FUNCTION_LINES = 120  # a longer target is edited by search and replace, unless asked otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """What `agentctx edit` was asked for. `apply`: land what passes; else show it. `baseline`: dense beside it."""
+
+    root: Path
+    task: Task
+    options: RunOptions
+    apply: bool
+    baseline: bool = False
+
+
+def run_edit(request: EditRequest, services: Services, environment: Mapping[str, str]) -> RunReport:
+    """Make the edit; the report's `edit.outcome` says how it ended.
+
+    Raises:
+        RepoError, TaskError, UsageError, UnavailableError, ConflictError, CheckInvalid: nothing was written.
+    """
+    name = request.options.model or services.default_model()
+    if name is None:
+        raise UnavailableError("no model is here to edit with", hint="agentctx models fetch qwen2.5-coder-1.5b")
+    if services.cache_dir is None:
+        raise UsageError("an edit needs a cache folder for its worktrees", hint="set AGENTCTX_CACHE_DIR")
+    if request.options.samples > 1 and request.options.temperature == 0:
+        raise UsageError("--samples above 1 needs --temperature above 0: greedy samples are all the same")
+    clock = Clock()
+    options = replace(request.options, model=name)
+    main = services.model(name, options, (options.window or 2 * (options.budget or 4096)) + options.max_new)
+    services.progress("taking a snapshot")
+    with edit_session(request.root, services.cache_dir, environment, protect=options.protect) as session:
+        run = _Run(replace(request, options=options), services, clock, main, session)
+        return run.carry_out()
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    request: EditRequest
+    services: Services
+    clock: Clock
+    main: Model
+    session: EditSession
+
+    @property
+    def options(self) -> RunOptions:
+        return self.request.options
+
+    def carry_out(self) -> RunReport:
+        task = self._with_log()
+        understood = understand(self.request.root, task, self.services, self.clock)
+        check = self._check(understood)
+        form, target = self._form(understood)
+        frame = self._frame(form, target, task)
+        if self.options.drafter != "none" and self._drafts_for_itself():
+            self._engine()  # first, so that the drafter runs on its weights
+        outcome = select_for("edit", understood, frame, self.options, self.services, self.clock, self.main)
+        prompt, findings = self._prompt(outcome)
+        engine = self._engine()
+        reading = self._prefill(engine, prompt)
+        drawn: list[Completion] = []
+        samples = self._samples(reading, form, drawn)
+        result = try_candidates(self.session, samples, edit_format(form), target, check, on_event=self._said)
+        compared = self._baseline(engine, outcome, reading, drawn) if self.request.baseline else ()
+        row = self._finish(result, form, target, drawn)
+        report = replace(
+            outcome.report,
+            findings=tuple(dict.fromkeys((*outcome.report.findings, *findings, *compared))),
+            timings=self._timings(),
+            edit=row,
+        )
+        self.session.folder.write_report(report.to_dict())
+        return report
+
+    # ------------------------------------------------------------ before the model
+
+    def _with_log(self) -> Task:
+        """The task; without a log but with tests, the tests are run on the snapshot to make one."""
+        task = self.request.task
+        if task.logs or not task.tests:
+            return task
+        self.services.progress("running the test to make the log")
+        python = find_python(self.request.root, self.session.environment).path
+        with self.clock.stage("log"), self.session.worktree() as place:
+            text = make_log(python, [ref.id for ref in task.tests], place, self.session.environment)
+        return replace(task, logs=(("test run", text),))
+
+    def _check(self, understood: Understood) -> Check | None:
+        options = self.options
+        if options.check_cmd is not None:
+            return shell_check(options.check_cmd, timeout=options.check_timeout)
+        ids = [ref.id for ref in (understood.task.tests or understood.evidence.failing)]
+        if ids:
+            python = find_python(self.request.root, self.session.environment).path
+            return pytest_check(python, ids, timeout=options.check_timeout)
+        if self.request.apply:
+            raise TaskError(
+                "there is nothing to check the edit with, so it can't be applied",
+                hint="give the failing test with --test, a log that names one, or --check-cmd; or leave out --apply",
+            )
+        return None
+
+    def _form(self, understood: Understood) -> tuple[str, EditTarget | None]:
+        """The format of the answer and, for a whole function, the function."""
+        wanted = self.options.edit_format
+        if wanted in (EditFormat.SEARCH_REPLACE, EditFormat.DIFF):
+            return wanted.value, None
+        graph = understood.index.graph
+        targets, _ = targets_of(understood.located, understood.ranking, graph)
+        kinds = (SymbolKind.FUNCTION, SymbolKind.METHOD)
+        symbol = next((graph.symbols[s] for s in targets if graph.symbols[s].kind in kinds), None)
+        short = symbol is not None and len(symbol.lines) <= MAX_FUNCTION_LINES
+        if symbol is None or (wanted is EditFormat.AUTO and not short):
+            if wanted is EditFormat.FUNCTION:
+                raise TaskError("no function was found to edit", hint="name it with --focus PATH#SYMBOL")
+            return EditFormat.SEARCH_REPLACE.value, None
+        try:
+            data = self.session.files.read(symbol.path)
+            return EditFormat.FUNCTION.value, make_target(symbol.path, data, symbol.span, symbol.qualname)
+        except EditError:
+            if wanted is EditFormat.FUNCTION:
+                raise
+            return EditFormat.SEARCH_REPLACE.value, None
+
+    def _frame(self, form: str, target: EditTarget | None, task: Task) -> Frame:
+        wish = f"{task.request or DEFAULT_REQUEST}\n\n{instructions(form, target)}"
+        return Frame(SYSTEM, wish, self.main.chat, answer_prefix(form, target))
+
+    # ------------------------------------------------------------ the model
+
+    def _drafts_for_itself(self) -> bool:
+        return self.services.model(self.options.drafter, self.options, 0).info.folder == self.main.info.folder
+
+    def _engine(self) -> Engine:
+        self.services.progress(f"loading {self.main.info.name}")
+        engine = self.main.load_engine()
+        self.clock.seconds["load_main"] = engine.load_seconds
+        return engine
+
+    def _prompt(self, outcome: Outcome) -> tuple[SparsePrompt, tuple[Finding, ...]]:
+        """Kept tokens at their original positions, or the contiguous text of what was kept."""
+        room = self.main.info.max_position - self.options.max_new
+        if outcome.report.decision.mode == "sparse":
+            return to_sparse(outcome.tokenized, outcome.selection.units, max_position=room)
+        text = tokenize(outcome.text, self.main.tokenizer)
+        return to_sparse(text, range(len(text.document.units)), max_position=room)
+
+    def _prefill(self, engine: Engine, prompt: SparsePrompt) -> Session:
+        self.services.progress(f"prefilling {len(prompt.ids)} tokens")
+        with self.clock.stage("prefill"):
+            return engine.prefill(prompt)
+
+    def _samples(self, reading: Session, form: str, drawn: list[Completion]) -> Iterator[Completion]:
+        """Candidates from the one prefill, a batch at a time, as far as they are asked for."""
+        options = self.options
+        while len(drawn) < options.samples:
+            n = min(BATCH, options.samples - len(drawn))
+            params = SampleParams(
+                max_new=options.max_new,
+                temperature=options.temperature,
+                top_p=options.top_p,
+                seed=options.seed + len(drawn),
+                stop=stop_strings(form),
+            )
+            self.services.progress(f"drawing candidates {len(drawn)} to {len(drawn) + n - 1}")
+            with self.clock.stage("decode"):
+                batch = reading.sample(n, params)
+            drawn.extend(batch)
+            yield from batch
+
+    def _said(self, event: Event) -> None:
+        number = "" if event.index is None else f" {event.index}"
+        self.services.progress(f"checking {event.stage}{number} {event.status}")
+
+    def _baseline(
+        self, engine: Engine, outcome: Outcome, reading: Session, drawn: list[Completion]
+    ) -> tuple[Finding, ...]:
+        """The same request dense: how long it takes, and whether the first token is the same."""
+        self.services.progress("prefilling the whole window for comparison")
+        with self.clock.stage("prefill_dense"):
+            whole = engine.prefill(dense(outcome.tokenized))
+        same = int(whole.logits.argmax()) == int(reading.logits.argmax())
+        ours, theirs = self._ttft(), self.clock.seconds["prefill_dense"]
+        word = "the same" if same else "another"
+        message = (
+            f"dense prefill of {outcome.tokenized.n_tokens} tokens took {theirs:.2f} s; selection and prefill took "
+            f"{ours:.2f} s ({ours / theirs:.2f} of dense); dense prefers {word} first token"
+        )
+        return (Finding("baseline", "note", message),)
+
+    def _ttft(self) -> float:
+        """Seconds of what stands between the packed window and the first token."""
+        return sum(self.clock.seconds.get(stage, 0.0) for stage in ("pins", "score", "select", "prefill"))
+
+    def _timings(self) -> dict[str, float]:
+        return {**self.clock.seconds, "ttft": self._ttft()}
+
+    # ------------------------------------------------------------ after the model
+
+    def _finish(
+        self,
+        result: CandidatesResult,
+        form: str,
+        target: EditTarget | None,
+        drawn: list[Completion],
+    ) -> EditRow:
+        best = result.best
+        applied = best.applied if best is not None else None
+        outcome, patch = "failed", None
+        if result.winner is not None and applied is not None:
+            outcome = "shown"
+            if self.request.apply:
+                with self.clock.stage("land"):
+                    patch = self.session.land(applied).patch
+                outcome = "landed"
+        if applied is not None and patch is None:
+            patch = self.session.folder.write_patch(applied.diff)
+        self.session.folder.mark(outcome)
+        return EditRow(
+            outcome=outcome,
+            run=self.session.run,
+            patch=str(patch) if patch is not None else None,
+            diff=applied.diff.decode("utf-8", "replace") if applied is not None else "",
+            format=form,
+            target=f"{target.path}#{target.qualname}" if target is not None else None,
+            candidates=tuple(_candidate(report, drawn[report.index]) for report in result.reports),
+            checks=tuple(_checks(result)),
+            notes=self._notes(best),
+        )
+
+    def _notes(self, best: CandidateReport | None) -> tuple[str, ...]:
+        recovered = self.session.recovered
+        return (*((recovered.message(),) if recovered is not None else ()), *(best.notes if best is not None else ()))
+
+
+def _candidate(report: CandidateReport, completion: Completion) -> CandidateRow:
+    return CandidateRow(report.index, report.status.value, report.message, len(completion.ids), completion.finish)
+
+
+def _checks(result: CandidatesResult) -> Iterator[CheckRow]:
+    if result.baseline is not None:
+        yield _check_row("baseline", result.baseline)
+    for report in result.reports:
+        if report.check is not None:
+            yield _check_row(f"candidate {report.index}", report.check)
+
+
+def _check_row(what: str, check: CheckResult) -> CheckRow:
+    tail = "\n".join(check.output.strip().splitlines()[-8:])
+    return CheckRow(what, check.status.value, check.exit_code, check.seconds, tail)
