@@ -1,7 +1,7 @@
-"""The language table: a language is one row here and one query file in `queries/`. No parsing happens here.
+"""The language table: a language is one row here, one query file in `queries/` and its `LANGUAGE_*` modules.
 
-The query file names what the rest of the package needs as captures (`unit.*`, `def.*`, `bind.*`, `ref.*`),
-so the code knows captures, and only the query knows node types.
+The query's captures `unit.*` are all that units need; symbols and references of Python are read by `python_defs`,
+`python_scopes`, `python_refs` and `python_imports` from the captures `def.*`, `scope.*`, `bind.*` and `ref.*`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from agentctx.repo.languages import extension
 from agentctx.repo.parse_lines import Lines
@@ -11,18 +12,20 @@ from agentctx.source import Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
 MAX_LINES = 40
+GROUP_LINES = 8  # keys of YAML and JSON share a unit up to here
 
 _HEADING = re.compile(rb"#{1,6}\s")
 _FENCE = re.compile(rb"\s*(```+|~~~+)")
 _TABLE = re.compile(rb"\s*\[")
 _YAML_KEY = re.compile(rb"[^\s#\-\]}].*")
-_JSON_KEY = re.compile(rb"(  |\t| {4})?\"[^\"]*\"\s*:")
+_JSON_KEY = re.compile(rb"\"[^\"]*\"\s*:")
 
 
 def units(path: str, data: bytes) -> tuple[Unit, ...]:
     """TEXT units that tile `data`; none is longer than MAX_LINES lines."""
     lines = Lines(data)
-    starts = _capped(lines, _STARTS.get(extension(path), _paragraphs)(lines))
+    starts = _STARTS.get(extension(path), _paragraphs)(lines)
+    starts = _capped(lines, _grouped(lines, starts) if extension(path) in _KEYED else starts)
     made: list[Unit] = []
     for index, first in enumerate(starts):
         end = starts[index + 1] if index + 1 < len(starts) else len(lines)
@@ -31,16 +34,30 @@ def units(path: str, data: bytes) -> tuple[Unit, ...]:
     return tuple(made)
 
 
+def _parts(lines: Lines, starts: list[int]) -> list[tuple[int, int]]:
+    """(first row, row after the last) of what begins at row 0 and at each start."""
+    bounds = [*sorted({0, *starts}), len(lines)] if len(lines) else []
+    return list(pairwise(bounds))
+
+
 def _capped(lines: Lines, starts: list[int]) -> list[int]:
     """The starts, with row 0, and long parts cut: at their last blank row within the cap, else at the cap."""
     out: list[int] = []
-    bounds = sorted({0, *starts}) if len(lines) else []
-    for first, end in zip(bounds, [*bounds[1:], len(lines)], strict=True):
+    for first, end in _parts(lines, starts):
         out.append(first)
         while end - out[-1] > MAX_LINES:
             limit = out[-1] + MAX_LINES
             blank = next((row for row in range(limit, out[-1] + 1, -1) if lines.is_blank(row - 1)), limit)
             out.append(blank)
+    return out
+
+
+def _grouped(lines: Lines, starts: list[int]) -> list[int]:
+    """The starts, with row 0, without those of keys that fit into one short unit with the keys before them."""
+    out: list[int] = []
+    for first, end in _parts(lines, starts):
+        if not out or end - out[-1] > GROUP_LINES:
+            out.append(first)
     return out
 
 
@@ -63,6 +80,12 @@ def _markdown(lines: Lines) -> list[int]:
     return starts
 
 
+def _json(lines: Lines) -> list[int]:
+    """Rows with a key at the column of the first key."""
+    keys = [row for row in range(len(lines)) if _JSON_KEY.match(lines.text(row))]
+    return [row for row in keys if lines.column(row) == lines.column(keys[0])]
+
+
 def _matching(pattern: re.Pattern[bytes]) -> Callable[[Lines], list[int]]:
     """Rows that match, each with the comments directly above it."""
 
@@ -79,10 +102,11 @@ def _matching(pattern: re.Pattern[bytes]) -> Callable[[Lines], list[int]]:
     return starts
 
 
+_KEYED = frozenset({"yaml", "yml", "json", "jsonc", "json5"})
 _STARTS: dict[str, Callable[[Lines], list[int]]] = {
     "md": _markdown,
     "markdown": _markdown,
     **dict.fromkeys(("toml", "ini", "cfg", "conf"), _matching(_TABLE)),
     **dict.fromkeys(("yaml", "yml"), _matching(_YAML_KEY)),
-    **dict.fromkeys(("json", "jsonc", "json5"), _matching(_JSON_KEY)),
+    **dict.fromkeys(("json", "jsonc", "json5"), _json),
 }

@@ -129,7 +129,7 @@ def targets(data: bytes, captures: Captures, found: Sequence[Definition]) -> Ite
     nodes = [*captures.get("def.assignment", ()), *captures.get("def.alias", ())]
     for node in sorted(nodes, key=lambda n: n.start_byte):
         owner = where.at(node.start_byte)
-        left = node.child_by_field_name("left") if node.type == "assignment" else node
+        left = node.child_by_field_name("left")
         if left is None:
             continue
         for name in flat_targets(left):
@@ -184,6 +184,8 @@ def flat_targets(left: Node) -> Iterator[Node]:
         node = stack.pop()
         if node.type in ("pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"):
             stack.extend(reversed(node.named_children))
+        elif node.type in ("type", "generic_type"):  # of a type alias
+            stack.extend(node.named_children[:1])
         elif node.type in ("identifier", "attribute"):
             yield node
 

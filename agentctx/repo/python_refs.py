@@ -116,7 +116,7 @@ def _names(data: bytes, captures: Captures, made: Sequence[Scope]) -> Iterator[U
 
 def _skipped(captures: Captures) -> frozenset[int]:
     """First bytes of identifiers that aren't uses."""
-    starts = {node.start_byte for capture in ("skip", "def.name", "def.alias", "bind", "bind.walrus", "bind.outer")
+    starts = {node.start_byte for capture in ("skip", "def.name", "bind", "bind.walrus", "bind.outer")
               for node in captures.get(capture, ())}  # fmt: skip
     patterns = {node.start_byte for node in captures.get("ref.dotted", ())}
     imports = {node.start_byte for node in captures.get("name.dotted", ())}

@@ -20,7 +20,7 @@
 ; ---- definitions
 (assignment) @def.assignment
 (augmented_assignment) @def.augmented
-(type_alias_statement left: (type (identifier) @def.alias))
+(type_alias_statement) @def.alias
 (function_definition name: (identifier) @def.name)
 (class_definition name: (identifier) @def.name)
 
@@ -46,11 +46,14 @@
 (named_expression name: (identifier) @bind.walrus)
 (case_pattern (dotted_name . (identifier) @bind .))
 (keyword_pattern (dotted_name . (identifier) @bind .))
+(union_pattern (dotted_name . (identifier) @bind .))
 (splat_pattern (identifier) @bind)
 (global_statement (identifier) @bind.outer)
 (nonlocal_statement (identifier) @bind.outer)
 
 ; ---- identifiers that are no uses
+(type_alias_statement left: (type (identifier) @skip))
+(type_alias_statement left: (type (generic_type . (identifier) @skip)))
 (keyword_argument name: (identifier) @skip)
 (keyword_pattern . (identifier) @skip)
 (dictionary_splat_pattern (identifier) @skip)
@@ -80,6 +83,10 @@
 (pattern_list (attribute) @ref.store)
 (tuple_pattern (attribute) @ref.store)
 (for_statement left: (attribute) @ref.store)
+; `case m.X`: dotted names occur in imports and in patterns only
 (case_pattern (dotted_name) @ref.dotted)
+(union_pattern (dotted_name) @ref.dotted)
+(keyword_pattern (dotted_name) @ref.dotted)
+(dict_pattern (dotted_name) @ref.dotted)
 (class_pattern (dotted_name) @ref.dotted)
 (class_definition superclasses: (argument_list (subscript subscript: (_) @ref.type)))
