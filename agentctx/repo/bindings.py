@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentctx.repo.modules import Module, ModuleMap
@@ -32,7 +32,7 @@ class Binding:
 EXTERNAL = Binding(Resolution.EXTERNAL)
 UNKNOWN = Binding(Resolution.UNKNOWN)
 
-Names = Mapping[str, tuple[str, ...]]
+_Place = tuple[Module, str | None]  # an attribute of a module; None: the module itself
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Bindings:
         self.tables = {file.path: make_table(file) for file in files if file.language == "python"}
         self.modules = ModuleMap(self.tables)
         self.symbols: dict[str, Symbol] = {s.id: s for t in self.tables.values() for s in t.file.symbols}
-        self._exports: dict[tuple[Module, str], Binding] = {}
+        self._exports: dict[_Place, Binding] = {}
         self._imported: dict[Import, Binding] = {}
         self._names: dict[tuple[str, str | None, bool, str], Binding] = {}
 
@@ -166,8 +166,11 @@ class Bindings:
         if module is None:
             return UNKNOWN if known else EXTERNAL
         if item.name is None or item.name == "*":
-            return _of_module(module)
-        return self.export(module, item.name)
+            return self.of_module(module)
+        found = self.export(module, item.name)
+        # A relative import can't leave the repository.
+        is_lost = item.level and found.state is Resolution.EXTERNAL and found.module is None
+        return UNKNOWN if is_lost and module.path is None else found
 
     def export(self, module: Module, name: str) -> Binding:
         """The attribute `name` of a module: its own, imported into it (chains are followed), or a submodule."""
@@ -177,35 +180,64 @@ class Bindings:
         return self._exports[key]
 
     def _follow(self, module: Module, name: str) -> Binding:
-        """Depth first: own names, then imports in order, then a submodule. A name None stands for the module."""
-        stack: list[tuple[Module, str | None]] = [(module, name)]
-        seen: set[tuple[Module, str | None]] = set()
-        otherwise = UNKNOWN
-        while stack:
-            at, wanted = key = stack.pop()
-            if key in seen:
+        """Depth first: own names, then imports in order, then a submodule."""
+        stack: list[_Place] = [(module, name)]
+        seen: dict[_Place, None] = {}
+        # A bare folder may be part of a library's namespace, or just bear its name.
+        otherwise = UNKNOWN if module.path is not None else EXTERNAL
+        found: Binding | None = None
+        branched = False
+        while stack and found is None:
+            place = stack.pop()
+            if place in seen:
                 continue
-            seen.add(key)
-            if wanted is None:
-                return _of_module(at)
-            table = self.tables.get(at.path or "")
-            ids = table.members.get(None, {}).get(wanted) if table is not None else None
-            if ids:
-                return Binding(Resolution.RESOLVED, ids)
-            nexts: list[tuple[Module, str | None]] = []
-            for item in self._doors(table, wanted) if table is not None else ():
-                source, known = self.source(item)
-                if source is not None:
-                    nexts.append(self._behind(item, source, wanted))
-                elif not known:
-                    otherwise = EXTERNAL
-            # What the code doesn't name its stub may.
-            nexts += [(stub, wanted)] if (stub := self.modules.stub(at)) is not None else []
-            nexts += [(child, None)] if (child := self.modules.child(at, wanted)) is not None else []
-            stack.extend(reversed(nexts))
-        return otherwise
+            seen[place] = None
+            found = self._answer(*place)
+            if found is None:
+                nexts, leaves = self._nexts(*place)
+                otherwise = EXTERNAL if leaves else otherwise
+                branched = branched or len(nexts) > 1
+                stack.extend(reversed(nexts))
+        result = found or otherwise
+        if not branched:  # the answer holds for the whole chain
+            self._exports.update(dict.fromkeys(seen, result))
+        return result
 
-    def _behind(self, door: Import, source: Module, wanted: str) -> tuple[Module, str | None]:
+    def _answer(self, at: Module, wanted: str | None) -> Binding | None:
+        if wanted is None:
+            return self.of_module(at)
+        known = self._exports.get((at, wanted))
+        if known is not None and known.state is Resolution.RESOLVED:
+            return known
+        table = self.tables.get(at.path or "")
+        ids = table.members.get(None, {}).get(wanted) if table is not None else None
+        return Binding(Resolution.RESOLVED, ids) if ids else None
+
+    def _nexts(self, at: Module, wanted: str | None) -> tuple[list[_Place], bool]:
+        """(where to look next, whether an import leaves the repository)."""
+        known = self._exports.get((at, wanted))
+        if known is not None or wanted is None:  # a dead end
+            return [], known is not None and known.state is Resolution.EXTERNAL
+        table = self.tables.get(at.path or "")
+        nexts: list[_Place] = []
+        leaves = False
+        for item in self._doors(table, wanted) if table is not None else ():
+            source, ours = self.source(item)
+            leaves = leaves or (source is None and not ours)
+            nexts += [self._behind(item, source, wanted)] if source is not None else []
+        # What the code doesn't name its stub may.
+        nexts += [(stub, wanted)] if (stub := self.modules.stub(at)) is not None else []
+        nexts += [(child, None)] if (child := self.modules.child(at, wanted)) is not None else []
+        return nexts, leaves
+
+    def of_module(self, module: Module) -> Binding:
+        """A folder without `__init__`, or with an empty one, has nothing that could be kept: no target."""
+        table = self.tables.get(module.path or "")
+        if table is None or module.path is None or not table.file.units:
+            return Binding(Resolution.EXTERNAL, (), module)
+        return Binding(Resolution.RESOLVED, (module.path,), module)
+
+    def _behind(self, door: Import, source: Module, wanted: str) -> _Place:
         """Where an import of `wanted` leads."""
         if door.name is None:
             return self._bound(door, source), None
@@ -226,10 +258,3 @@ class Bindings:
             if source is not None and self._is_public(source, name):
                 stars.append(star)
         return [*table.imports.get(None, {}).get(name, ()), *stars]
-
-
-def _of_module(module: Module) -> Binding:
-    """A folder without `__init__` has nothing that could be kept: no target."""
-    if module.path is None:
-        return Binding(Resolution.EXTERNAL, (), module)
-    return Binding(Resolution.RESOLVED, (module.path,), module)

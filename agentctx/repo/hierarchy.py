@@ -123,6 +123,8 @@ class Hierarchy:
 
 def _merge(orders: Sequence[Sequence[str]], bases: Sequence[str]) -> list[str]:
     """C3: the first head that stands in no tail, again and again."""
+    if len(orders) == 1:
+        return list(orders[0])
     lists = [list(order) for order in orders] + [[base for base in bases if any(o[0] == base for o in orders)]]
     out: list[str] = []
     while lists := [items for items in lists if items]:

@@ -57,16 +57,17 @@ def test_case(path: Path) -> None:
 
 
 def check_invariants(graph: RepoGraph) -> None:
+    imports = {path: {item.unit for item in file.imports} for path, file in graph.files.items()}
+    known = set(graph.symbols)
     for link in graph.links:
         assert link.targets == tuple(sorted(set(link.targets)))
-        assert set(link.targets) <= set(graph.symbols)
+        assert known.issuperset(link.targets)
         assert bool(link.targets) == (link.state in (Resolution.RESOLVED, Resolution.AMBIGUOUS)), link
         assert len(link.targets) <= 8 or link.state is Resolution.RESOLVED
-        if link.via is not None:
-            assert any(item.unit == link.via for item in graph.files[link.reference.path].imports)
+        assert link.via is None or link.via in imports[link.reference.path]
     for relation in RELATIONS:
         for key, values in getattr(graph, relation).items():
-            assert {key, *values} <= set(graph.symbols)
+            assert known.issuperset((key, *values))
             assert len(set(values)) == len(values) > 0
     assert {(a, b) for b, many in graph.callers.items() for a in many} == {
         (a, b) for a, many in graph.callees.items() for b in many
