@@ -4,7 +4,7 @@ First the log and the tests are brought down to their share, then everything to 
 callers go to their core, tier 2 goes by distance (farthest first), then come frames, the log's last error lines
 where they fill more than half of the share, failing tests, user pins, more of the error lines, and targets: to
 their core first; whole groups are dropped only when all cores together are too large. What turned out to fit
-after all comes back, and a target that can't be whole grows as far as there is room.
+after all comes back, and a target, test, frame or user pin that can't be whole grows as far as there is room.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agentctx.prompt import Finding, Pin, PinReason
 from agentctx.spec.index import PromptIndex
 
 NOTHING: tuple[int, ...] = ()
+GROWS = (PinReason.TARGET, PinReason.USER, PinReason.FAILING_TEST, PinReason.FRAME)
 NAMED = 5  # how many tier-2 signatures a finding names
 
 
@@ -102,9 +103,11 @@ Undo = tuple[int, tuple[int, ...], tuple[int, ...]]  # a pin, what it kept befor
 def _steps(pins: Sequence[Pin], sizes: Sequence[int], cap: int) -> Iterator[Step]:
     """Every reduction and every drop, the least painful first."""
 
+    order = {reason: number for number, reason in enumerate(PinReason)}
+
     def last_first(*reasons: PinReason) -> list[int]:
         found = [place for place, pin in enumerate(pins) if pin.reason in reasons]
-        return sorted(found, key=lambda place: (pins[place].distance, place), reverse=True)
+        return sorted(found, key=lambda p: (pins[p].distance, order[pins[p].reason], p), reverse=True)
 
     def cores(*reasons: PinReason) -> Iterator[Step]:
         yield from ((p, pins[p].core) for p in last_first(*reasons) if pins[p].core not in (NOTHING, pins[p].units))
@@ -158,8 +161,8 @@ def _take_back(holdings: Holdings, taken: Sequence[Undo], pins: Sequence[Pin], b
         holdings.change(place, before)
         if not holdings.within(bounds):
             holdings.change(place, after)
-            if pins[place].reason in (PinReason.TARGET, PinReason.USER):
-                holdings.grow(place, before, bounds)
+            if pins[place].reason in GROWS:
+                holdings.grow(place, (*before, *pins[place].units), bounds)  # the core first
 
 
 def _evidence_of_tier_0(index: PromptIndex, sizes: Sequence[int], pins: Iterable[Pin]) -> int:

@@ -20,12 +20,16 @@ WHOLE_SCOPES = (SymbolKind.FUNCTION, SymbolKind.METHOD)  # a frame or a caller i
 
 
 def target(view: View) -> Iterator[Pin]:
-    """The definitions to edit. Core: the header, and the lines in the traceback."""
-    for symbol in view.facts.targets:
+    """The definitions to edit. Core: the header, and the lines in the traceback.
+
+    Guessed targets come best guess first, so the later ones count as farther away.
+    """
+    guessed = view.facts.targets_guessed
+    for place, symbol in enumerate(view.facts.targets):
         definition = view.index.definition(symbol)
         if definition is not None:
-            guessed = view.facts.targets_guessed
-            yield from _whole(view, PinReason.TARGET, definition, _framed(view, definition), guessed=guessed)
+            lines, distance = _framed(view, definition), place if guessed else 0
+            yield from _whole(view, PinReason.TARGET, definition, lines, guessed=guessed, distance=distance)
 
 
 def user(view: View) -> Iterator[Pin]:
@@ -85,7 +89,7 @@ def caller(view: View) -> Iterator[Pin]:
     Of a test that calls a target without failing the core is all that is pinned: popular functions have hundreds.
     """
     targets = view.index.nested(view.facts.targets)
-    inside = frozenset(targets) | frozenset(view.facts.failing_tests)
+    inside = frozenset((*targets, *view.facts.failing_tests, *_helpers(view)))
     calls: dict[str | int, list[int]] = {}
     for symbol in targets:
         for link in view.index.incoming.get(symbol, ()):

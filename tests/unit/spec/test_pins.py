@@ -71,6 +71,16 @@ def test_a_reduced_target_keeps_the_lines_of_the_traceback() -> None:
     assert pin.core == (0, f.units[0], f.units[2])
 
 
+@pytest.mark.parametrize(("guessed", "distances"), [(False, [0, 0]), (True, [1, 0])])
+def test_later_guesses_are_farther_away(guessed: bool, distances: list[int]) -> None:
+    b = Builder()
+    file = b.file("a.py")
+    b.define("a.py::second", file)
+    b.define("a.py::first", file)
+    document = b.build(targets=("a.py::first", "a.py::second"), targets_guessed=guessed)
+    assert [pin.distance for pin in pins_of(document, PinReason.TARGET)] == distances
+
+
 def test_user_pins_are_one_group_per_definition() -> None:
     b = Builder()
     file = b.file("a.py")
@@ -182,6 +192,15 @@ def test_callers_whole_but_of_tests_only_the_call() -> None:
 def test_a_failing_test_is_no_caller() -> None:
     document = calls().build(targets=("a.py::target",), failing_tests=("test_a.py::test_t",))
     assert "test_a.py::test_t" not in subjects(document, PinReason.CALLER)
+
+
+def test_a_fixture_of_a_failing_test_is_no_caller() -> None:
+    b = calls()
+    fixture = b.define("test_a.py::box", 0, is_fixture=True)
+    b.link(fixture.units[1], "a.py::target")
+    document = b.build(targets=("a.py::target",), fixtures=("test_a.py::box",))
+    assert "test_a.py::box" not in subjects(document, PinReason.CALLER)
+    assert "test_a.py::box" in subjects(document, PinReason.FAILING_TEST)
 
 
 def test_callers_of_a_class_are_those_of_its_methods_too() -> None:

@@ -278,6 +278,41 @@ def test_a_target_that_cannot_be_whole_grows_as_far_as_there_is_room() -> None:
     assert [kept.unit for kept in selection.kept if kept.reduced] == [0, 1, 2, 4]
 
 
+def test_the_best_guess_is_whole_longest() -> None:
+    b = Builder()
+    file = b.file("a.py")
+    b.define("a.py::second", file, header=20, body=(100,))
+    b.define("a.py::first", file, header=20, body=(100,))
+    b.frame()
+    document = b.build(targets=("a.py::first", "a.py::second"), targets_guessed=True)
+    assert symbols(document, run(document, FIXED + 7 + 150)) == {"a.py::first": 2, "a.py::second": 1}
+
+
+def test_a_test_whose_core_is_too_large_keeps_what_fits() -> None:
+    document = build(evidence(0, test_body=(50, 50, 400)))
+    selection = run(document, 520)
+    assert symbols(document, selection)["t.py::test_f"] == 3
+    assert n_evidence(document, selection) == 117
+
+
+def test_imports_outlast_fields_at_the_same_distance() -> None:
+    b = Builder()
+    lib = b.file("lib.py")
+    owner = b.define("lib.py::C", lib, kind=SymbolKind.CLASS, header=10, body=())
+    b.define("lib.py::C.size", lib, kind=SymbolKind.FIELD, header=10, body=(), parent="lib.py::C")
+    file = b.file("a.py")
+    via = b.unit(10, UnitKind.IMPORT, path="a.py", spine=(file,))
+    far = b.define("a.py::f", file, header=10, body=(20,))
+    caller = b.define("a.py::g", file, header=10, body=(20,))
+    b.link(caller.units[1], "a.py::f", via=via)
+    b.link(far.units[1], "lib.py::C.size", role=Role.ATTRIBUTE)
+    b.frame()
+    document = b.build(targets=("a.py::f",))
+    selection = run(document, FIXED + 7 + 60 + 10)
+    assert via in selection.units
+    assert owner.header not in selection.units
+
+
 def test_frames_before_failing_tests_before_targets() -> None:
     b = Builder()
     main = b.file("a.py")
