@@ -378,6 +378,8 @@ class Finding:
     code: str
     severity: str  # 'error' | 'warning' | 'note'
     message: str
+    path: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,6 +542,7 @@ class ModelInfo:
     max_position: int
     tokenizer_digest: str
     architecture: str
+    tied: bool = True  # the output head is the embedding; else `n_params` counts both
 
 
 @dataclass(frozen=True, slots=True)

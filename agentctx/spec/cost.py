@@ -75,6 +75,6 @@ def _layers(info: ModelInfo, n_layers: int | None) -> int:
 
 
 def _layer_params(info: ModelInfo, n_layers: int) -> float:
-    """Weights of the layers that run, the embedding taken as tied to the head (as in all small models)."""
-    in_layers = max(info.n_params - info.vocab_size * info.hidden_size, 0)
+    """Weights of the layers that run: no embedding, no head."""
+    in_layers = max(info.n_params - info.vocab_size * info.hidden_size * (1 if info.tied else 2), 0)
     return in_layers * n_layers / info.n_layers

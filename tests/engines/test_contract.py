@@ -13,7 +13,7 @@ from engine_models import KEPT, Oracle, prompt_ids, sparse, tokenized
 from agentctx.errors import ConfigError, EngineUnavailable
 from agentctx.prompt import SparsePrompt
 from agentctx.spec import engines
-from agentctx.spec.engines.byte_tokenizer import EOS
+from agentctx.spec.engines.byte_tokenizer import END_OF_TURN, EOS
 from agentctx.spec.protocols import Drafter, Engine, SampleParams, ScoreOptions
 
 IDS = prompt_ids(96, seed=5)
@@ -148,7 +148,7 @@ def oracle_scores(oracle: Oracle, prompt: np.ndarray, n_lookahead: int, kernel: 
             peaks.append(avg_pool1d(tensor(rows)[:, None], kernel, 1, kernel // 2)[:, 0].numpy().max(0))
         steps.append(np.max(peaks, axis=0))
         ids = np.append(ids, int(np.argmax(oracle.logits(ids, np.arange(len(ids)))[-1])))
-        if ids[-1] == EOS:
+        if ids[-1] in (EOS, END_OF_TURN):
             break
     return steps
 

@@ -258,9 +258,11 @@ from agentctx.errors import EngineUnavailable
 from agentctx.spec import engines
 try: engines.load("torch")
 except EngineUnavailable as error: print(error.hint)
+print(engines.available()[0])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == 'pip install "agentctx[torch]"\n'
+    hint = 'pip install "agentctx[torch]"'
+    assert done.stdout.splitlines() == [hint, str(("torch", False, f"torch not installed: {hint}"))]
 
 
 def test_unknown_engines_are_refused() -> None:

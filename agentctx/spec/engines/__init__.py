@@ -51,7 +51,7 @@ def load(name: str) -> EngineModule:
         raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
     try:
         return cast(EngineModule, import_module(entry.module))
-    except ImportError as error:
+    except (ImportError, OSError, RuntimeError) as error:  # not there, or there and broken
         raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
 
 
@@ -61,10 +61,17 @@ def available() -> tuple[tuple[str, bool, str], ...]:
 
 
 def _check(entry: EngineEntry) -> tuple[bool, str]:
-    missing = [package for package in entry.needs if find_spec(package) is None]
+    missing = [package for package in entry.needs if not _installed(package)]
     if missing:
         return False, f"{', '.join(missing)} not installed: {_hint(entry)}"
     return True, f"{', '.join(entry.needs)} installed" if entry.needs else "needs nothing"
+
+
+def _installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # blocked, or imported without a spec
+        return False
 
 
 def _hint(entry: EngineEntry) -> str | None:

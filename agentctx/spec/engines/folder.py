@@ -10,6 +10,8 @@ from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.prompt import Tokenizer
 
 FULL_ATTENTION = "full_attention"
+# They end a text or a turn in every model that has them, whether its files say so or not.
+END_TOKENS = ("<|endoftext|>", "<|im_end|>", "<|eot_id|>", "<|end_of_text|>")
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -59,15 +61,15 @@ def rope_theta(config: dict[str, Any]) -> float:
 
 
 def eos_ids(folder: Path, config: dict[str, Any], tokenizer: Tokenizer) -> frozenset[int]:
-    """Every id that ends generation, by generation_config.json, config.json and the tokenizer's own eos token."""
+    """Every id that ends generation, by generation_config.json, config.json, the tokenizer's eos and END_TOKENS."""
     found: set[int] = set()
     for source in (_read(folder / "generation_config.json") or {}, config):
         value = source.get("eos_token_id")
         found.update(value if isinstance(value, list) else [] if value is None else [value])
     token = (_read(folder / "tokenizer_config.json") or {}).get("eos_token")
     text = token.get("content") if isinstance(token, dict) else token
-    if text:
-        ids, _ = tokenizer.encode(text, special=True)
+    for word in (*END_TOKENS, *([text] if text else [])):
+        ids, _ = tokenizer.encode(word, special=True)
         found.update(ids if len(ids) == 1 else [])
     return frozenset(int(i) for i in found)
 

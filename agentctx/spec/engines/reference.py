@@ -189,5 +189,6 @@ def tiny_engine(
         max_position=config.max_position,
         tokenizer_digest=tokenizer.digest,
         architecture="reference",
+        tied=config.tied,
     )
     return ReferenceEngine(info, tokenizer, BYTE_CHAT, 0.0, decoder, frozenset(config.eos))

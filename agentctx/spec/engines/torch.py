@@ -59,7 +59,7 @@ class TorchSession:
     def extend(self, ids: Sequence[int]) -> Float32:
         if not ids:
             return np.zeros((0, len(self.logits)), np.float32)
-        cache = torch_cache.fork(self.cache, 1, len(ids))
+        cache = self.engine.model.fork(self.cache, 1, len(ids))
         positions = np.arange(self.total, self.total + len(ids))
         logits: Float32 = self.engine.model.forward([ids], [positions], cache, last=len(ids))[0]
         return logits
@@ -68,7 +68,7 @@ class TorchSession:
         engine, room = self.engine, room_to_decode(self.engine.info, self.total)
         n_tokens = self.cache.get_seq_length() + min(params.max_new, room)
         decoding = Decoding(
-            open_rows=lambda rows, extra: _Rows(engine.model, torch_cache.fork(self.cache, rows, extra), self.total),
+            open_rows=lambda rows, extra: _Rows(engine.model, engine.model.fork(self.cache, rows, extra), self.total),
             decode=engine.tokenizer.decode,
             eos=engine.eos,
             room=room,

@@ -23,7 +23,7 @@ from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
 from agentctx.prompt import Float32
 from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
-from agentctx.spec.engines.torch_cache import new_cache
+from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, register
 
 # Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
@@ -54,6 +54,11 @@ class TorchModel:
 
     def new_cache(self, capacity: int) -> Any:
         return new_cache(self.n_layers, capacity)
+
+    def fork(self, cache: Any, rows: int, extra: int) -> Any:
+        """`rows` copies of a cache of one row, each with room for `extra` more tokens."""
+        with _mapped(self.name), torch.inference_mode():
+            return fork(cache, rows, extra)
 
     def forward(self, ids: Any, positions: Any, cache: Any, *, last: int = 1) -> Float32:
         """float32 (rows, last, V): logits after the last `last` of the ids (rows, n) at `positions`. Mutates `cache`.

@@ -20,6 +20,12 @@ def test_prefill_by_hand() -> None:
     assert prefill_cost(SMALL, 0) == 0
 
 
+def test_an_untied_head_is_no_layer() -> None:
+    untied = dataclasses.replace(SMALL, n_params=SMALL.n_params + 151_936 * 896, tied=False)
+    assert prefill_cost(untied, 1000) == prefill_cost(SMALL, 1000)
+    assert decode_cost(untied, 3, 7) == decode_cost(SMALL, 3, 7)
+
+
 def test_a_decode_step_costs_its_prefill_tokens() -> None:
     weights = 2.0 * (494_032_768 - 151_936 * 896)
     assert decode_cost(SMALL, 1) == pytest.approx(DECODE_TOKENS * weights)
