@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from agentctx.repo.parse_draft import Context, Draft
 from agentctx.repo.parse_lines import Lines
-from agentctx.repo.parse_units import Context, Draft
 from agentctx.source import Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
