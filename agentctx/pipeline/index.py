@@ -56,7 +56,7 @@ def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[s
         changed=changed,
         ranges=ranges,
         cache={"index": state, "index_hits": indexed.hits, "index_misses": indexed.misses},
-        notes=indexed.notes,
+        notes=(*found.notes, *indexed.notes),
     )
 
 

@@ -18,7 +18,6 @@ from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import (
-    ChatFrame,
     Evidence,
     Finding,
     OmissionReport,
@@ -35,6 +34,7 @@ from agentctx.repo.logs import read_logs
 from agentctx.repo.pack import Frame, PackInput, pack
 from agentctx.repo.rank import Ranked, rank
 from agentctx.report import BudgetRow, Change, Decision, RunReport
+from agentctx.report.model import dropped_names
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.keep import keep
 from agentctx.spec.pins import collect
@@ -133,6 +133,10 @@ def select_for(
         pins = collect(packed.document, tokenized, index=known)
     chosen = _Chooser(tokenized, tokenizer, options, limit, clock, known, pins)
     decision, best, extra = _decide(chosen, drafter, main, services)
+    if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
+        names = ", ".join(dropped_names(best.omissions.findings)[:5])
+        best = _whole_window(chosen, rank_scores(packed.document))
+        decision = replace(decision, mode="dense", reason=f"--on-omission dense: the selection had dropped {names}")
     findings += _guessed(packed.document) + list(best.selection.findings) + list(extra)
     kept = best.n_tokens
     report = RunReport(
@@ -283,8 +287,14 @@ def _dense(chooser: _Chooser, by_rank: Float64) -> Chosen:
     """Without a drafter's scores the budget binds all the same; only `--keep` may keep the whole window."""
     if chooser.options.keep is None:
         return chooser.as_text(by_rank)
-    whole = replace(chooser, limit=chooser.tokenized.n_tokens)
-    return whole.at_positions(by_rank)
+    return _whole_window(chooser, by_rank)
+
+
+def _whole_window(chooser: _Chooser, by_rank: Float64) -> Chosen:
+    """Everything that was packed; log and tests aren't held to their share, there is nothing to share."""
+    wanted = SelectOptions(limit=chooser.tokenized.n_tokens, evidence_share=1.0)
+    selection, omissions = keep(chooser.tokenized, by_rank, chooser.pins, wanted, index=chooser.index)
+    return Chosen(selection, omissions, chooser.tokenized.document, selection.n_tokens)
 
 
 def _scores(
@@ -308,7 +318,3 @@ def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: 
     code = {unit.index for unit in document.units if unit.lines is not None}
     ours, theirs = chosen.selection.units & code, alone.units & code
     return replace(decision, change=Change(len(ours - theirs), len(theirs - ours), len(ours & theirs)))
-
-
-def chat_of(main: Model | None) -> ChatFrame:
-    return main.chat if main is not None else ChatFrame()

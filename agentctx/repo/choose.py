@@ -94,10 +94,16 @@ class Choice:
     guessed: bool
 
 
-def choose(graph: RepoGraph, located: Located, ranking: Sequence[Ranked], count: Count, room: int) -> Choice:
-    """Fill `room` tokens. `count` counts units of files with the task's tokenizer."""
+def choose(
+    graph: RepoGraph,
+    links: Mapping[UnitKey, list[Link]],
+    located: Located,
+    ranking: Sequence[Ranked],
+    count: Count,
+    room: int,
+) -> Choice:
+    """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit."""
     chooser = Chooser(graph, count, room)
-    links = links_by_unit(graph)
     targets, guessed = targets_of(located, ranking, graph)
     chooser.add(located.pinned)
     for symbol in (*targets, *located.frames):

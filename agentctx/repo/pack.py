@@ -17,7 +17,7 @@ from agentctx.repo.logtext import log_pieces
 from agentctx.repo.packlinks import definitions_and_links
 from agentctx.repo.rank import Ranked, test_text, unit_scores
 from agentctx.repo.terms import query_terms
-from agentctx.source import FileSyntax, RepoGraph, UnitKind
+from agentctx.source import FileSyntax, Link, RepoGraph, UnitKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,20 @@ class Packed:
     notes: tuple[str, ...]
 
 
+Links = Mapping[UnitKey, list[Link]]
 TEST_SHARE = 0.25  # of the window, at most; as much again for the log
 _ROUNDS = 4
 
 
 def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int) -> Packed:
     """Fill `window` tokens. What must be said (system, request, tail) is packed even if it is more."""
-    blocks_before, blocks_after, notes = _fixed_blocks(given, frame, tokenizer, window)
+    links = links_by_unit(given.graph)
+    count = _counter(given, tokenizer)
+    blocks_before, blocks_after, notes = _fixed_blocks(given, frame, tokenizer, window, links)
     fixed = _count_blocks([*blocks_before, *blocks_after], tokenizer)
     room = max(0, window - fixed)
     for _ in range(_ROUNDS):
-        choice = choose(given.graph, given.located, given.ranking, _counter(given, tokenizer), room)
+        choice = choose(given.graph, links, given.located, given.ranking, count, room)
         code = _code_blocks(given, choice)
         made = assemble([*blocks_before, *code, *blocks_after])
         n_tokens = _count_units(made, tokenizer)
@@ -93,14 +96,14 @@ def _count_blocks(blocks: Sequence[Block], tokenizer: Tokenizer) -> int:
 
 
 def _fixed_blocks(
-    given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int
+    given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, links: Links
 ) -> tuple[list[Block], list[Block], tuple[str, ...]]:
     """Blocks before the code, blocks behind it (tests, log, request, tail), and notes."""
     chat = frame.chat
     before = [
         _scaffold(Section.SYSTEM, [chat.before_system, frame.system, chat.before_user, "Repository code:\n\n"]),
     ]
-    tests, test_notes = _test_blocks(given, tokenizer, int(window * TEST_SHARE))
+    tests, test_notes = _test_blocks(given, tokenizer, int(window * TEST_SHARE), links)
     log, log_notes = log_pieces(given.evidence, tokenizer, int(window * TEST_SHARE))
     request = Piece(("request", 1), UnitKind.REQUEST, f"{frame.request}\n".encode("utf-8", "surrogateescape"))
     after = [
@@ -121,10 +124,11 @@ def _heading(name: str, text: str) -> Piece:
     return Piece((name, 0), UnitKind.SCAFFOLD, b"\n" + text.encode())
 
 
-def _test_blocks(given: PackInput, tokenizer: Tokenizer, room: int) -> tuple[list[Block], tuple[str, ...]]:
+def _test_blocks(
+    given: PackInput, tokenizer: Tokenizer, room: int, links: Links
+) -> tuple[list[Block], tuple[str, ...]]:
     """The failing tests with their fixtures; those that don't fit are shown by their header."""
     chooser = Chooser(given.graph, _counter(given, tokenizer), room)
-    links = links_by_unit(given.graph)
     symbols = (*given.located.failing_tests, *given.located.fixtures)
     paths = {given.graph.symbols[symbol].path for symbol in symbols}
     for key in given.located.pinned:
