@@ -36,7 +36,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """`run_dir` is the run's folder in the cache, `action` 'land' or 'undo', `folders` those that the change makes."""
+    """`run_dir` is the run's folder in the cache, `action` 'land' or 'undo'.
+
+    `folders` are those that the landing makes, parents first: they go when it is rolled back or undone.
+    """
 
     run: str
     run_dir: Path

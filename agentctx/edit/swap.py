@@ -61,10 +61,13 @@ def commit(root: Path, journal: Journal) -> None:
 
 
 def roll_back(root: Path, journal: Journal) -> None:
-    """Put the old bytes back where the new ones are. Other content is left alone; needs no disk space."""
+    """Put the old bytes back where we put the new ones. Other content is left alone; needs no disk space.
+
+    A file whose staged content is still there was not replaced by us: then it's the user who wrote the same bytes.
+    """
     for number, change in enumerate(journal.changes):
         path = root / change.path
-        if change.state(current(path)) != "new" or change.old == change.new:
+        if path.with_name(journal.temp_name(number)).exists() or change.state(current(path)) != "new":
             continue
         if change.old is None:
             path.unlink()
@@ -76,12 +79,16 @@ def roll_back(root: Path, journal: Journal) -> None:
     _sync(root, journal)
 
 
-def clean_up(root: Path, journal: Journal, *, keep_folders: bool) -> None:
-    """Remove what staging left beside the files and, after a roll-back, the folders that it made, if empty."""
+def clean_up(root: Path, journal: Journal) -> None:
+    """Remove what staging left beside the files."""
     for number, change in enumerate(journal.changes):
         for name in (journal.temp_name(number), journal.backup_name(number)):
             (root / change.path).with_name(name).unlink(missing_ok=True)
-    for folder in () if keep_folders else reversed(journal.folders):
+
+
+def remove_folders(root: Path, journal: Journal) -> None:
+    """Remove the folders that the landing made, where they are empty."""
+    for folder in reversed(journal.folders):
         path = root / folder
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()

@@ -67,7 +67,8 @@ def land(repo: EditRepo, changes: Sequence[Change], diff: bytes, folder: RunFold
             rules.check(change.path)
         if diff:
             _git_apply_check(repo.root, patch)
-        _transact(repo, Journal(folder.run, folder.path, "land", tuple(changes)))
+        folders = swap.missing_folders(repo.root, changes)
+        _transact(repo, Journal(folder.run, folder.path, "land", tuple(changes), folders))
     except ConflictError:
         folder.mark("conflict")
         raise
@@ -86,8 +87,8 @@ def undo(root: Path, cache: Path, run: str | None = None) -> Landed:
         folder = find_run(cache, repo, run)
         changes = tuple(change.reversed() for change in folder.changes())
         _require_old(repo.root, changes, f"so run {folder.run} can't be undone; nothing was written")
-        _transact(repo, Journal(folder.run, folder.path, "undo", changes))
-        _remove_empty_folders(repo.root, folder.record().get("folders", []))
+        folders = tuple(folder.record().get("folders", []))
+        _transact(repo, Journal(folder.run, folder.path, "undo", changes, folders))
     return Landed(folder.run, tuple(change.path for change in changes), folder.patch)
 
 
@@ -135,13 +136,6 @@ def _recover(repo: EditRepo, journal: Journal) -> Recovery:
 
 def _transact(repo: EditRepo, journal: Journal) -> None:
     """Journal, stage, rename, mark, forget the journal. Any failure rolls back before it is raised."""
-    journal = Journal(
-        journal.run,
-        journal.run_dir,
-        journal.action,
-        journal.changes,
-        swap.missing_folders(repo.root, [change for change in journal.changes if change.new is not None]),
-    )
     try:
         repo.state.mkdir(exist_ok=True)
         write_journal(repo.state, journal)
@@ -181,7 +175,9 @@ def _take_back(repo: EditRepo, journal: Journal) -> None:
 
 def _finish(repo: EditRepo, journal: Journal, *, complete: bool) -> None:
     """Clean up, say in the run's folder how it ended, and forget the journal last."""
-    swap.clean_up(repo.root, journal, keep_folders=complete)
+    swap.clean_up(repo.root, journal)
+    if complete != (journal.action == "land"):
+        swap.remove_folders(repo.root, journal)
     done = {"land": "landed", "undo": "undone"}[journal.action]
     before = {"land": "rolled-back", "undo": "landed"}[journal.action]
     if journal.run_dir.is_dir():  # the user may have cleared the cache
@@ -212,11 +208,3 @@ def _git_apply_check(root: Path, patch: Path) -> None:
         vcs.run(root, "apply", "--check", "--whitespace=nowarn", str(patch))
     except vcs.GitError as error:
         raise ConflictError(f"{error.message}; nothing was written, the patch is {patch}") from error
-
-
-def _remove_empty_folders(root: Path, folders: Sequence[str]) -> None:
-    """Folders that the undone run had made."""
-    for folder in sorted(folders, reverse=True):
-        path = root / folder
-        if path.is_dir() and not any(path.iterdir()):
-            path.rmdir()

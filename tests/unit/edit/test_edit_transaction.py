@@ -146,7 +146,7 @@ def test_recover_after_some_renames(filled, n_done: int) -> None:
     write_journal(repo.state, Journal("r1", filled.cache / "gone", "land", changes))
     for change in changes[:n_done]:
         (filled.root / change.path).write_bytes(change.new or b"")
-    (filled.root / ".agentctx-r1-0.tmp").write_bytes(b"half")
+    (filled.root / "d/.agentctx-r1-2.tmp").write_bytes(b"half")
     found = recover(filled.root)
     assert found is not None
     assert found.action == ("completed" if n_done == 3 else "rolled-back")
@@ -155,6 +155,19 @@ def test_recover_after_some_renames(filled, n_done: int) -> None:
         assert filled.state() == before
     assert not list(filled.root.rglob(".agentctx-*"))
     assert recover(filled.root) is None
+
+
+def test_recover_never_takes_back_what_the_user_wrote(filled) -> None:
+    """The staged content is still there, so it was the user who gave a.py the same bytes."""
+    repo = open_repo(filled.root)
+    repo.state.mkdir()
+    changes = (Change("a.py", OLD["a.py"], NEW["a.py"]), Change("b.sh", OLD["b.sh"], NEW["b.sh"]))
+    write_journal(repo.state, Journal("r1", filled.cache / "gone", "land", changes))
+    (filled.root / ".agentctx-r1-0.tmp").write_bytes(NEW["a.py"])
+    filled.write({"a.py": NEW["a.py"]})
+    assert recover(filled.root).action == "rolled-back"
+    assert (filled.root / "a.py").read_bytes() == NEW["a.py"]
+    assert (filled.root / "b.sh").read_bytes() == OLD["b.sh"]
 
 
 def test_recover_leaves_the_decision_about_a_third_content_to_the_user(filled) -> None:
