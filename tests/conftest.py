@@ -1,0 +1,75 @@
+"""Fixtures of all tests: a world of their own, copies of the fixture projects, and the embedded model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentctx.errors import ModelUnavailable
+from agentctx.models import store
+from agentctx.models.folder import ModelFolder
+from tests.trees import META, REPOS, Repo
+
+KEPT = ("AGENTCTX_UPDATE_CASES",)
+_REAL_CACHE = store.cache_root(os.environ)  # before any test's environment is made
+
+
+@pytest.fixture(autouse=True)
+def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test sees the user's settings, cache, git configuration or home; returns the home."""
+    for name in sorted(os.environ):
+        if name.startswith(("AGENTCTX_", "GIT_")) and name not in KEPT:
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    for name, folder in (
+        ("HOME", "."),
+        ("XDG_CACHE_HOME", "xdg/cache"),
+        ("XDG_CONFIG_HOME", "xdg/config"),
+        ("XDG_DATA_HOME", "xdg/data"),
+        ("XDG_STATE_HOME", "xdg/state"),
+        ("AGENTCTX_CACHE_DIR", "cache"),
+        ("AGENTCTX_CONFIG_DIR", "config"),
+    ):
+        monkeypatch.setenv(name, str(home / folder))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", os.devnull)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return home
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Callable[[str], Repo]:
+    """`repo(NAME)`: the fixture project NAME, copied without its solution and committed."""
+
+    def make(name: str) -> Repo:
+        root = tmp_path / name
+        shutil.copytree(REPOS / name, root, ignore=shutil.ignore_patterns(*META, "__pycache__"))
+        made = Repo(root)
+        made.git("init", "-q", "-b", "main")
+        made.commit()
+        return made
+
+    return make
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Repo:
+    """A new git repository without a commit, in a folder whose name has a blank."""
+    root = tmp_path / "a tree"
+    root.mkdir()
+    made = Repo(root)
+    made.git("init", "-q", "-b", "main")
+    return made
+
+
+@pytest.fixture(scope="session")
+def model_folder() -> ModelFolder:
+    """SmolLM2-135M from the user's cache; the test is skipped, visibly, where it hasn't been fetched."""
+    try:
+        return store.resolve("smollm2", _REAL_CACHE)
+    except ModelUnavailable as error:
+        pytest.skip(f"{error.message}: {error.hint}")
