@@ -155,7 +155,8 @@ class PythonResolver:
         made = {id for cls in classes for name in ("__init__", "__new__") for id in self.hierarchy.member(cls, name)}
         if made:
             binding = Binding(Resolution.RESOLVED, tuple(sorted(made)))
-            yield _link(replace(reference, name="__init__"), binding)
+            owner = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
+            yield _link(replace(reference, name="__init__", receiver=owner), binding)
 
     def _import_link(self, file: FileSyntax, item: Import) -> Link:
         """An imported name refers to what it names; the link carries no `via`, it is the import itself."""
