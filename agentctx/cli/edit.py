@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from agentctx import vcs
-from agentctx.cli.options import EDITING, SELECTION, find_root, run_options, setup, task_options
+from agentctx.cli.options import EDITING, SELECTION, find_root, finish_interrupted, run_options, setup, task_options
 from agentctx.errors import UsageError
 
 
@@ -59,11 +59,11 @@ def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given
 
 
 def _undo(given: dict[str, Any], form: str) -> int:
-    from agentctx.edit.transaction import recover, undo
+    from agentctx.edit.transaction import undo
     from agentctx.settings import cache_root
 
     root: Path = find_root(given["repo"])
-    recover(root)
+    finish_interrupted(root)
     landed = undo(root, cache_root(os.environ), given["request"] or None)
     if form == "json":
         click.echo(json.dumps({"schema_version": 1, "undone": landed.run, "paths": list(landed.paths)}, indent=1))

@@ -103,6 +103,7 @@ def setup(given: Mapping[str, Any]) -> Setup:
         RepoError, TaskError, ConfigError: with the value that is wrong.
     """
     root = find_root(given["repo"])
+    finish_interrupted(root)
     flags = {name: value for name, value in given.items() if name not in TASK_ARGUMENTS}
     resolved = settings.load(root, flags, os.environ)
     here = Path.cwd()
@@ -114,6 +115,19 @@ def setup(given: Mapping[str, Any]) -> Setup:
         logs=tuple(read_log(name) for name in given["logs"]),
     )
     return Setup(root, task, resolved)
+
+
+def finish_interrupted(root: Path) -> None:
+    """What a killed `edit` left is completed or rolled back before anything else, and said.
+
+    Raises:
+        ConflictError, DamagedState: the user must decide.
+    """
+    from agentctx.edit.transaction import recover
+
+    recovered = recover(root)
+    if recovered is not None:
+        click.echo(f"agentctx: {recovered.message()}", err=True)
 
 
 def find_root(repo: str | None) -> Path:

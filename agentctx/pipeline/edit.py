@@ -94,11 +94,11 @@ class _Run:
         drawn: list[Completion] = []
         samples = self._samples(reading, form, drawn)
         result = try_candidates(self.session, samples, edit_format(form), target, check, on_event=self._said)
-        compared = self._baseline(engine, outcome, reading, drawn) if self.request.baseline else ()
+        compared = self._baseline(engine, outcome, reading) if self.request.baseline else ()
         row = self._finish(result, form, target, drawn)
         report = replace(
             outcome.report,
-            findings=tuple(dict.fromkeys((*outcome.report.findings, *findings, *compared))),
+            findings=tuple(dict.fromkeys((*outcome.report.findings, *findings, *compared, *_proof(result)))),
             timings=self._timings(),
             edit=row,
         )
@@ -205,9 +205,7 @@ class _Run:
         number = "" if event.index is None else f" {event.index}"
         self.services.progress(f"checking {event.stage}{number} {event.status}")
 
-    def _baseline(
-        self, engine: Engine, outcome: Outcome, reading: Session, drawn: list[Completion]
-    ) -> tuple[Finding, ...]:
+    def _baseline(self, engine: Engine, outcome: Outcome, reading: Session) -> tuple[Finding, ...]:
         """The same request dense: how long it takes, and whether the first token is the same."""
         self.services.progress("prefilling the whole window for comparison")
         with self.clock.stage("prefill_dense"):
@@ -264,6 +262,19 @@ class _Run:
     def _notes(self, best: CandidateReport | None) -> tuple[str, ...]:
         recovered = self.session.recovered
         return (*((recovered.message(),) if recovered is not None else ()), *(best.notes if best is not None else ()))
+
+
+def _proof(result: CandidatesResult) -> Iterator[Finding]:
+    """What can't be said of where the check's code came from."""
+    checks = [result.baseline, *(report.check for report in result.reports)]
+    ran = [check for check in checks if check is not None and check.status in ("passed", "failed")]
+    if any(not check.origins.n_processes for check in ran):
+        message = "the check left no proof that it ran the edited copy (no Python of it could be watched)"
+        yield Finding("unproven-check", "warning", message)
+    binaries = sorted({name for check in ran for name in check.origins.binaries})
+    if binaries:
+        message = f"the check used compiled modules of your own tree: {', '.join(binaries[:5])}"
+        yield Finding("compiled-modules", "note", message)
 
 
 def _candidate(report: CandidateReport, completion: Completion) -> CandidateRow:
