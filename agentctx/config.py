@@ -7,6 +7,7 @@ value of the wrong type is an error that names the key and where it stands.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -83,10 +84,14 @@ DEFAULT_BUDGET = 4096
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One source of options. `name` is what `config show` prints: 'flag', 'AGENTCTX_BUDGET', a file's path."""
+    """One source of options. `name` is what `config show` prints: 'flag', 'AGENTCTX_BUDGET', a file's path.
+
+    `level`: sources of equal precedence share one; '' = the name. They can't take back what another one says.
+    """
 
     name: str
     values: Mapping[str, object]
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +101,26 @@ class Resolved:
 
 
 def resolve(layers: Sequence[Layer]) -> Resolved:
-    """Options from layers, highest precedence first.
+    """Options from layers, highest precedence first. Of two that exclude each other, the higher layer's holds.
 
     Raises:
-        ConfigError: an unknown key, a wrong type or a value out of range, named with its layer.
+        ConfigError: an unknown key, a wrong type or a value out of range, named with its layer; or two options
+            of one layer (or level) that exclude each other.
     """
     known = {option.name: option for option in fields(RunOptions)}
     hints = get_type_hints(RunOptions)
     values: dict[str, Any] = {}
-    sources = dict.fromkeys(known, "default")
+    sources: dict[str, Layer] = {}
     for layer in reversed(layers):
         for raw, value in layer.values.items():
             key = raw.replace("-", "_")
             if key not in known:
                 raise _unknown(raw, layer.name, list(known))
             values[key] = _checked(raw, value, str(hints[key]), hints[key], known[key].metadata, layer.name)
-            sources[key] = layer.name
-    _refuse_pairs(values, sources)
-    return Resolved(RunOptions(**values), sources)
+            sources[key] = layer
+        _settle_pairs(values, sources, layer)
+    names = {key: sources[key].name if key in sources else "default" for key in known}
+    return Resolved(RunOptions(**values), names)
 
 
 def _unknown(key: str, where: str, known: list[str]) -> ConfigError:
@@ -153,7 +160,10 @@ def _convert(value: object, hint: str, kind: Any) -> object:
     if "float" in hint:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise TypeError("must be a number")
-        return float(value)
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError("must be a finite number")
+        return number
     if not isinstance(value, str) or not value:
         raise TypeError("must be text")
     return value
@@ -176,11 +186,19 @@ def _boolean(value: object) -> bool:
     raise TypeError("must be true or false")
 
 
-def _refuse_pairs(values: Mapping[str, object], sources: Mapping[str, str]) -> None:
-    """Options that contradict each other; a flag wins over a file instead of contradicting it."""
-    for one, other in (("budget", "keep"), ("force_sparse", "force_dense")):
-        if values.get(one) and values.get(other) and sources[one] == sources[other]:
-            a, b = one.replace("_", "-"), other.replace("_", "-")
-            raise ConfigError(
-                f"'{a}' and '{b}' contradict each other (both in {sources[one]})", hint="give one of them"
-            )
+_PAIRS = (("budget", "keep"), ("force_sparse", "force_dense"))  # of each, at most one
+
+
+def _settle_pairs(values: dict[str, Any], sources: dict[str, Layer], layer: Layer) -> None:
+    """Take back what a lower layer gave and `layer` contradicts."""
+    for pair in _PAIRS:
+        if not all(values.get(key) for key in pair):
+            continue
+        levels = {key: sources[key].level or sources[key].name for key in pair}
+        if len(set(levels.values())) == 1:
+            one, other = (key.replace("_", "-") for key in pair)
+            where = " and ".join(dict.fromkeys(sources[key].name for key in pair))
+            raise ConfigError(f"'{one}' and '{other}' contradict each other (both in {where})", hint="give one of them")
+        for key in pair:
+            if sources[key] is not layer:
+                del values[key], sources[key]

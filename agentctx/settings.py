@@ -33,16 +33,7 @@ def load(root: Path | None, flags: Mapping[str, object], environment: Mapping[st
     user = user_file(environment)
     if user.is_file():
         layers.append(Layer(str(user), _table(user, ())))
-    if layers[0].values.get("budget"):
-        layers = [layers[0], *[_without(layer, "keep") for layer in layers[1:]]]
-    elif layers[0].values.get("keep"):
-        layers = [layers[0], *[_without(layer, "budget") for layer in layers[1:]]]
     return resolve(layers)
-
-
-def _without(layer: Layer, key: str) -> Layer:
-    """A flag for the budget replaces a file's fraction, and the other way round."""
-    return Layer(layer.name, {name: value for name, value in layer.values.items() if name != key})
 
 
 def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
@@ -51,7 +42,7 @@ def environment_layers(environment: Mapping[str, str]) -> list[Layer]:
     for option in fields(RunOptions):
         name = f"AGENTCTX_{option.name.upper()}"
         if environment.get(name):
-            out.append(Layer(name, {option.name: environment[name]}))
+            out.append(Layer(name, {option.name: environment[name]}, level="environment"))
     return out
 
 
@@ -70,13 +61,18 @@ def project_layers(root: Path) -> list[Layer]:
 
 def user_file(environment: Mapping[str, str]) -> Path:
     folder = environment.get("AGENTCTX_CONFIG_DIR")
-    return (Path(folder) if folder else Path(platformdirs.user_config_dir("agentctx"))) / "config.toml"
+    return (_folder(folder) if folder else Path(platformdirs.user_config_dir("agentctx", False))) / "config.toml"
 
 
 def cache_root(environment: Mapping[str, str]) -> Path:
     """The folder of models, indexes and runs: `AGENTCTX_CACHE_DIR` or the user's cache folder."""
     folder = environment.get("AGENTCTX_CACHE_DIR")
-    return Path(folder) if folder else Path(platformdirs.user_cache_dir("agentctx"))
+    return _folder(folder) if folder else Path(platformdirs.user_cache_dir("agentctx", False))
+
+
+def _folder(text: str) -> Path:
+    """A folder from a variable: absolute, because git and checks run in other folders than ours."""
+    return Path(text).expanduser().absolute()
 
 
 def _mentions_us(project: Path) -> bool:

@@ -1,0 +1,53 @@
+"""The pipeline's services for tests: a tokenizer that needs no file, no model, no cache unless one is given."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from agentctx.config import RunOptions
+from agentctx.errors import ModelUnavailable
+from agentctx.prompt import Tokenizer
+
+_TOKEN = re.compile(r"\w{1,6}|\n+|[^\S\n]+|[^\w\s]")
+
+
+class WordTokenizer:
+    """Tokens of about the size that models have: short words, runs of blanks, signs."""
+
+    name = "words"
+    digest = hashlib.sha256(b"words").hexdigest()
+
+    def encode(self, text: str, *, special: bool = False) -> tuple[list[int], list[int]]:
+        found = list(_TOKEN.finditer(text))
+        ids = [int.from_bytes(hashlib.sha256(match[0].encode()).digest()[:2]) for match in found]
+        return ids, [len(text[: match.start()].encode()) for match in found]
+
+    def count_batch(self, texts: Sequence[str]) -> list[int]:
+        return [len(_TOKEN.findall(text)) for text in texts]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        raise NotImplementedError("its ids are hashes")
+
+
+@dataclass(frozen=True)
+class PlainServices:
+    """Implements `pipeline.services.Services` without any model."""
+
+    cache_dir: Path | None = None
+
+    def tokenizer(self, options: RunOptions) -> Tokenizer:
+        return WordTokenizer()
+
+    def model(self, name: str, options: RunOptions, n_tokens: int) -> NoReturn:
+        raise ModelUnavailable(f"no model {name}")
+
+    def default_model(self) -> None:
+        return None
+
+    def progress(self, message: str) -> None:
+        pass
