@@ -75,10 +75,10 @@ def _memory() -> Iterator[Row]:
     from agentctx.models import memory
 
     available = memory.available()
-    if available is None:
-        yield Row("memory", "warn", "unknown: a model's need can't be compared with it")
+    if available.n_bytes is None:
+        yield Row("memory", "warn", available.source)
     else:
-        yield Row("memory", "pass", f"{available / 1e9:,.1f} GB available")
+        yield Row("memory", "pass", f"{available.n_bytes / 1e9:,.1f} GB free ({available.source})")
 
 
 def _engines() -> Iterator[Row]:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def check(drafter: str, model: str, form: str) -> int:
     cache = settings.cache_root(os.environ)
     found = compare(resolve(drafter, cache), resolve(model, cache))
     if form == "json":
-        click.echo(json.dumps({"schema_version": 1, **found.to_dict()}, indent=1))
+        click.echo(json.dumps({"schema_version": 1, **asdict(found)}, indent=1))
     else:
         click.echo(f"{drafter} for {model}: {found.level}")
         for reason in found.reasons:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,23 +24,27 @@ if TYPE_CHECKING:
 class LocalModel:
     """A model folder; weights are loaded when they are needed, and once."""
 
-    def __init__(self, folder: ModelFolder, engine: str, n_tokens: int) -> None:
+    def __init__(
+        self, folder: ModelFolder, engine: str, n_tokens: int, cache: Path, say: Callable[[str], None]
+    ) -> None:
         self._folder = folder
         self._engine_name = engine
-        self._n_tokens = n_tokens
+        self._n_tokens = max(n_tokens, 1)
+        self._cache = cache
+        self._say = say
         self._engine: Engine | None = None
 
     @cached_property
     def info(self) -> ModelInfo:
         from agentctx.models.info import info
 
-        return info(self._folder)
+        return info(self._folder, digests=self._cache)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        from agentctx.models.tokenizer import folder_tokenizer
+        from agentctx.models.counting import tokenizer_of
 
-        return folder_tokenizer(self._folder)
+        return tokenizer_of(self._folder, cache=self._cache)
 
     @cached_property
     def chat(self) -> ChatFrame:
@@ -54,7 +58,7 @@ class LocalModel:
         module = load(self._engine_name)
         if self._engine is not None:
             return module.drafter_from(self._engine, n_layers)
-        self._require_memory((n_layers or self.info.n_layers) / self.info.n_layers, "the drafter")
+        self._require_memory(n_layers, "the drafter")
         return module.load_drafter(
             self._folder.path, self._folder.name, tokenizer=self.tokenizer, info=self.info, n_layers=n_layers
         )
@@ -63,18 +67,26 @@ class LocalModel:
         from agentctx.spec.engines import load
 
         if self._engine is None:
-            self._require_memory(1.0, "the model")
+            self._require_memory(None, "the model")
             module = load(self._engine_name)
             self._engine = module.load_engine(
                 self._folder.path, self._folder.name, tokenizer=self.tokenizer, chat=self.chat, info=self.info
             )
         return self._engine
 
-    def _require_memory(self, share: float, what: str) -> None:
+    def _require_memory(self, n_layers: int | None, what: str) -> None:
+        """Refuse before loading what can't fit; say so where that can't be known."""
         from agentctx.models import memory
 
-        need = memory.needed(self.info, self._n_tokens, share=share)
-        memory.require(need, memory.available(), f"{what} {self.info.name}")
+        loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
+        need = memory.needed_bytes(loaded, n_tokens=self._n_tokens)
+        for note in memory.require(need, memory.available(), f"{what} {self.info.name}"):
+            self._say(note)
+
+    def _params(self, n_layers: int) -> int:
+        """Parameters of an early exit: embedding and head stay whole."""
+        outside = self.info.vocab_size * self.info.hidden_size * (1 if self.info.tied else 2)
+        return outside + (self.info.n_params - outside) * n_layers // self.info.n_layers
 
 
 @dataclass(slots=True)
@@ -91,7 +103,7 @@ class CliServices:
         return settings.cache_root(self.environment)
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
-        from agentctx.models.tokenizer import tokenizer_for
+        from agentctx.models.counting import tokenizer_for
 
         return tokenizer_for(None, options.tokenizer, settings.cache_root(self.environment))
 
@@ -101,7 +113,8 @@ class CliServices:
         folder = resolve(name, settings.cache_root(self.environment))
         key = (str(folder.path.resolve()), options.engine)
         if key not in self._models:
-            self._models[key] = LocalModel(folder, options.engine, n_tokens)
+            cache = settings.cache_root(self.environment)
+            self._models[key] = LocalModel(folder, options.engine, n_tokens, cache, self.progress)
         return self._models[key]
 
     def default_model(self) -> str | None:
