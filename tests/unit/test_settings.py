@@ -128,7 +128,7 @@ def test_a_project_file_that_does_not_name_us_is_not_parsed(root: Path) -> None:
     write(root, project="this is = = not TOML")
     assert load(root).sources["budget"] == "default"
     write(root, project="# tool.agentctx\nthis is = = not TOML")
-    with pytest.raises(ConfigError, match="pyproject.toml is not valid TOML"):
+    with pytest.raises(ConfigError, match=r"pyproject\.toml is not valid TOML"):
         load(root)
 
 
@@ -140,7 +140,7 @@ def test_a_table_that_is_none(root: Path) -> None:
 
 def test_files_that_cant_be_read(root: Path) -> None:
     (root / "agentctx.toml").write_bytes(b"model = '\xff'")
-    with pytest.raises(ConfigError, match="agentctx.toml is not valid TOML"):
+    with pytest.raises(ConfigError, match=r"agentctx\.toml is not valid TOML"):
         load(root)
 
 
