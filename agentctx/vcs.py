@@ -7,6 +7,7 @@ speaks about the repository that it was given and about nothing else.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -147,8 +148,10 @@ def changed_lines(root: Path, since: str | None = None) -> dict[str, tuple[tuple
 
 
 def _zero_context_diff(root: Path, *args: str) -> str:
-    diff = ("diff", "-U0", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/", "--relative")
-    out = run(root, "-c", "core.quotePath=false", *diff, *args)
+    # Every setting that a user may have is given: the lines must be the same for everybody.
+    shape = ("-U0", "--inter-hunk-context=0", "--find-renames", "--relative")
+    style = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
+    out = run(root, "-c", "core.quotePath=false", "diff", *shape, *style, *args)
     return out.decode("utf-8", "surrogateescape")
 
 
@@ -161,7 +164,7 @@ def parse_added_lines(diff: str) -> dict[str, tuple[tuple[int, int], ...]]:
         if line.startswith("diff --git "):
             path, in_header = None, True
         elif in_header and line.startswith("+++ "):
-            name = line[4:].rstrip("\t").strip('"')
+            name = _unquoted(line[4:].rstrip("\t"))
             path = None if name == "/dev/null" else name.removeprefix("b/")
         elif line.startswith("@@ ") and path is not None:
             in_header = False
@@ -171,3 +174,13 @@ def parse_added_lines(diff: str) -> dict[str, tuple[tuple[int, int], ...]]:
             if n_lines:
                 ranges.setdefault(path, []).append((int(first), int(first) + n_lines - 1))
     return {path: tuple(found) for path, found in sorted(ranges.items())}
+
+
+_ESCAPES = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
+
+
+def _unquoted(name: str) -> str:
+    """The name that git put between quotes, as in C, because of a control character, a quote or a backslash."""
+    if not name.startswith('"'):
+        return name
+    return re.sub(r"\\([0-7]{3}|.)", lambda m: _ESCAPES.get(m[1]) or chr(int(m[1], 8)), name[1:-1])
