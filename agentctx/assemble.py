@@ -173,7 +173,8 @@ def restrict(document: PromptDocument, kept: Collection[int]) -> tuple[PromptDoc
     Old FILE and ELISION units are made anew. Links, definitions and facts are not carried over: the check was
     done on the whole document.
     """
-    wanted = [unit for unit in document.units if unit.index in set(kept) and unit.kind not in _MARKS]
+    chosen = frozenset(kept)
+    wanted = [unit for unit in document.units if unit.index in chosen and unit.kind not in _MARKS]
     blocks: list[Block] = []
     for section, path, units in _by_file(wanted):
         pieces = tuple(_piece(document, unit) for unit in units)
@@ -226,7 +227,7 @@ def _gaps(document: PromptDocument, units: Sequence[PromptUnit], file: PromptFil
         gaps.append(Gap(missing, indentation(document.unit_text(before))) if missing > 0 else None)
         line, before = unit.lines.end + 1, unit.index + 1
     missing = file.n_lines - line + 1
-    gaps.append(Gap(missing, b"") if missing > 0 else None)
+    gaps.append(Gap(missing, indentation(document.unit_text(before))) if missing > 0 else None)
     return tuple(gaps)
 
 
