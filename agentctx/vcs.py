@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from agentctx.errors import RepoError, UnavailableError
 
@@ -99,6 +100,34 @@ def head(root: Path) -> str | None:
         return None
 
 
+class Status(NamedTuple):
+    """`head`: the commit of HEAD, None before the first one. `changed`: paths that differ from it, deleted ones
+    left out, untracked ones included; sorted, relative to the folder that was asked about."""
+
+    head: str | None
+    changed: tuple[str, ...]
+
+
+def status(root: Path) -> Status:
+    """HEAD and what differs from it, from one git command that takes no lock and refreshes no index."""
+    shape = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+    out = os.fsdecode(run(root, "--no-optional-locks", "status", *shape, "--", "."))
+    prefix = "" if (root / ".git").exists() else text(root, "rev-parse", "--show-prefix")
+    commit: str | None = None
+    changed: set[str] = set()
+    for entry in out.split("\0"):
+        kind, _, rest = entry.partition(" ")
+        if kind == "#" and rest.startswith("branch.oid "):
+            commit = None if rest.endswith("(initial)") else rest.removeprefix("branch.oid ")
+        elif kind == "?":
+            changed.add(rest.removeprefix(prefix))
+        elif kind in ("1", "u"):
+            fields = rest.split(" ", 7 if kind == "1" else 9)
+            if "D" not in fields[0][1:] and fields[0] != "D.":
+                changed.add(fields[-1].removeprefix(prefix))
+    return Status(commit, tuple(sorted(changed)))
+
+
 def changed_paths(
     root: Path, *, staged: bool = False, since: str | None = None, deleted: bool = False
 ) -> tuple[str, ...]:
@@ -137,9 +166,11 @@ def empty_tree(root: Path) -> str:
 
 
 def staged_lines(root: Path) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Per path, the (first, last) lines, 1-based and inclusive, that the staged version adds or changes."""
-    base = () if head(root) else (empty_tree(root),)
-    return parse_added_lines(_zero_context_diff(root, "--cached", *base))
+    """Per path, the (first, last) lines, 1-based and inclusive, that the staged version adds or changes.
+
+    Before the first commit everything that is staged is added (`git diff --cached` knows that by itself).
+    """
+    return parse_added_lines(_zero_context_diff(root, "--cached"))
 
 
 def changed_lines(root: Path, since: str | None = None) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -123,6 +123,9 @@ def finish_interrupted(root: Path) -> None:
     Raises:
         ConflictError, DamagedState: the user must decide.
     """
+    entry = root / ".git"
+    if not entry.is_file() and not (entry / "agentctx").exists():
+        return  # no edit ever ran here; a linked work tree (a file) is looked at more closely
     from agentctx.edit.transaction import recover
 
     recovered = recover(root)

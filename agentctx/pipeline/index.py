@@ -63,7 +63,6 @@ def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[s
 def _state(root: Path, is_git: bool) -> tuple[RepoRow, frozenset[str], Mapping[str, Ranges]]:
     if not is_git:
         return RepoRow(str(root), None, dirty=False), frozenset(), {}
-    changed = frozenset(vcs.changed_paths(root))
-    staged = vcs.staged_lines(root)
-    ranges = staged or (vcs.changed_lines(root) if changed else {})
-    return RepoRow(str(root), vcs.head(root), dirty=bool(changed)), changed, ranges
+    head, changed = vcs.status(root)
+    ranges = (vcs.staged_lines(root) or vcs.changed_lines(root, head)) if changed else {}
+    return RepoRow(str(root), head, dirty=bool(changed)), frozenset(changed), ranges
