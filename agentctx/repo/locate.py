@@ -50,7 +50,9 @@ def locate(
     if evidence.text and not frames:
         notes.append("the log has no frame inside the repository; ranking relies on names, tests and text")
     inner = _distinct(_frame_symbols(frames, graph))
-    focus = _distinct(symbol for ref in task.focus for symbol in focus_symbols(ref, graph))
+    focused = {ref: focus_symbols(ref, graph) for ref in task.focus}
+    notes += [f"{ref.text}: no definition is there to focus on" for ref, found in focused.items() if not found]
+    focus = _distinct(symbol for found in focused.values() for symbol in found)
     return Located(
         failing_tests=failing,
         fixtures=_distinct(f for test in failing for f in graph.fixtures.get(test, ())),
@@ -81,7 +83,9 @@ def _tests(
     if ref.path not in graph.files:
         raise TaskError(f"test file '{ref.path}' is not in the repository", hint=_near_path(ref.path, graph))
     if not ref.names:
-        return _tests_of_file(ref.path, graph, changed)
+        of_file = _tests_of_file(ref.path, graph, changed)
+        notes.extend([] if of_file else [f"{ref.path}: no test was found in it"])
+        return of_file
     found = find_test(graph, ref)
     if found is None:
         names = sorted({s.qualname.replace(".", "::") for s in _file_tests(ref.path, graph)})
@@ -175,7 +179,7 @@ def pin_units(ref: FocusRef, graph: RepoGraph) -> list[tuple[str, int]]:
     units = graph.files[ref.path].units
     if ref.symbol is not None:
         spans = [graph.symbols[symbol].lines for symbol in focus_symbols(ref, graph)]
-        return [(ref.path, u.index) for u in units if any(span.holds(u.lines.start) for span in spans)]
+        return [(ref.path, u.index) for u in units if any(span.overlaps(u.lines) for span in spans)]
     if ref.line is not None:
         _check_line(ref, graph)
         return [(ref.path, u.index) for u in units if u.lines.holds(ref.line)]
