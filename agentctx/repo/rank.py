@@ -241,7 +241,7 @@ def _stem_words(path: str) -> list[str]:
 def unit_scores(chunk: Ranked, file: FileSyntax, data: bytes, query: frozenset[str]) -> dict[int, float]:
     """The chunk's score, for each unit, moved by how much of the query the unit's own text holds.
 
-    The header leads, so that a part of a large function is never chosen before its signature.
+    A part of a large function never comes without its signature: its spine brings it.
     """
     texts = [
         data[file.units[u].span.start : file.units[u].span.end].decode("utf-8", "replace") for u in chunk.chunk.units
