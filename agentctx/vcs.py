@@ -128,6 +128,15 @@ def status(root: Path) -> Status:
     return Status(commit, tuple(sorted(changed)))
 
 
+def commit(root: Path, revision: str) -> str:
+    """The id of the commit that `revision` names; never taken for an option.
+
+    Raises:
+        GitError: it names none, or several.
+    """
+    return text(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+
+
 def changed_paths(
     root: Path, *, staged: bool = False, since: str | None = None, deleted: bool = False
 ) -> tuple[str, ...]:

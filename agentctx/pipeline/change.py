@@ -17,6 +17,7 @@ from agentctx.report import BudgetRow, Decision, RunReport
 from agentctx.source import Link, RepoGraph, Resolution, Role, Symbol, SymbolKind
 
 _USES = (Role.CALL, Role.NAME, Role.ATTRIBUTE, Role.DECORATOR, Role.IMPORT, Role.BASE)
+Use = tuple[str, str | None, str]  # path, scope, name
 _KINDS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 
 
@@ -28,6 +29,7 @@ class _Sides:
     new: RepoGraph
     changed: frozenset[str]
     ranges: Mapping[str, Ranges]
+    now: Mapping[Use, list[Link]]  # the links after the change, by use
 
 
 def check_change(
@@ -43,12 +45,16 @@ def check_change(
     if vcs.top_level(root) is None:
         raise RepoError(f"{root} is not in a git repository; there is no change to check")
     clock = Clock()
+    since = _revision(root, since) if since is not None else None
     with clock.stage("change"):
         changed = _changed(root, since)
     after = build_index(root, services, clock, _contents(root, changed, since, new=True))
     before = build_index(root, services, clock, _contents(root, changed, since, new=False))
     ranges = vcs.staged_lines(root) if since is None else vcs.changed_lines(root, since)
-    sides = _Sides(before.graph, after.graph, changed, ranges)
+    now: dict[Use, list[Link]] = {}
+    for link in after.graph.links:
+        now.setdefault(_use(link), []).append(link)
+    sides = _Sides(before.graph, after.graph, changed, ranges, now)
     with clock.stage("check"):
         findings = tuple(sorted(set(_findings(sides)), key=lambda f: (f.path or "", f.line or 0, f.message)))
     return _report(after, task, findings, clock)
@@ -56,10 +62,12 @@ def check_change(
 
 def _changed(root: Path, since: str | None) -> frozenset[str]:
     """Paths that the change touches, deleted ones too."""
+    return frozenset(vcs.changed_paths(root, staged=since is None, since=since, deleted=True))
+
+
+def _revision(root: Path, since: str) -> str:
     try:
-        if since is None:
-            return frozenset(vcs.changed_paths(root, staged=True, deleted=True))
-        return frozenset(vcs.changed_paths(root, since=since, deleted=True))
+        return vcs.commit(root, since)
     except vcs.GitError as error:
         raise RepoError(f"can't compare with '{since}': {error.stderr or error}") from error
 
@@ -119,29 +127,34 @@ def _calls(before: Symbol, after: Symbol, severity: str, sides: _Sides) -> Itera
 
 
 def _removed(symbol: Symbol, sides: _Sides) -> Iterator[Finding]:
-    """Uses of a definition that is gone: in untouched files, or still unresolved in touched ones."""
-    still = {
-        (link.reference.path, link.reference.scope, link.reference.name): link.reference.line
-        for link in sides.new.links
-        if link.state is Resolution.UNKNOWN
-    }
+    """Uses of a definition that is gone, as far as it isn't exported from where it was."""
     for link in sides.old.links:
         reference = link.reference
         if symbol.id not in link.targets or link.state is not Resolution.RESOLVED or reference.role not in _USES:
             continue
-        line = reference.line
-        if reference.path in sides.changed:
-            found = still.get((reference.path, reference.scope, reference.name))
-            if found is None:
-                continue
-            line = found
-        yield Finding(
-            "definition-removed",
-            "error",
-            f"{_who(link)} uses {symbol.qualname}, which the change removes from {symbol.path}",
-            reference.path,
-            line,
-        )
+        for line in _left(link, sides):
+            yield Finding(
+                "definition-removed",
+                "error",
+                f"{_who(link)} uses {symbol.qualname}, which the change removes from {symbol.path}",
+                reference.path,
+                line,
+            )
+
+
+def _left(link: Link, sides: _Sides) -> Iterator[int]:
+    """Lines of a use that leads nowhere after the change."""
+    reference = link.reference
+    now = sides.now.get(_use(link), ())
+    if reference.path in sides.changed:
+        yield from (new.reference.line for new in now if new.state is Resolution.UNKNOWN)
+    elif not any(new.targets for new in now if new.reference.line == reference.line):
+        yield reference.line
+
+
+def _use(link: Link) -> Use:
+    reference = link.reference
+    return reference.path, reference.scope, reference.name
 
 
 def _who(link: Link) -> str:
