@@ -66,9 +66,8 @@ def outcome_line(edit: EditRow) -> str:
 
 def check_text(report: RunReport) -> str:
     """What `agentctx check` prints: the findings, or that there are none."""
-    lines = [*omission_lines(report)] if report.omissions.omissions else []
-    lines += [*_findings(report), *_skipped(report)]
-    return "\n".join(lines or ["no findings"])
+    lines = [*(omission_lines(report) if report.omissions.omissions else ()), *_findings(report)]
+    return "\n".join([*(lines or ["no findings"]), *_skipped(report)])
 
 
 def _head(report: RunReport) -> Iterator[str]:
@@ -119,6 +118,9 @@ def omission_lines(report: RunReport) -> Iterator[str]:
     counts = report.omissions.counts
     n_kept = counts["kept"] + counts["signature"]
     total = sum(counts.values())
+    if not total:
+        yield "omission check: no symbol of the repository is referred to"
+        return
     shown = reported(report.omissions)
     repaired = sum(1 for o in shown if o.action is OmissionAction.REPAIRED)
     said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
@@ -129,12 +131,12 @@ def omission_lines(report: RunReport) -> Iterator[str]:
 
 
 def _omission(omission: Omission) -> Iterator[str]:
-    place = f"{omission.path}:{omission.line}" if omission.path else ""
+    place = f" {omission.path}:{omission.line}" if omission.path else ""
     uses = ", ".join(f"{path}:{line}" if line else f"{path}" for path, line in omission.referenced_from[:3])
     more = len(omission.referenced_from) - 3
     mark = _MARKS[omission.severity]
     tail = f" and {more} more" if more > 0 else ""
-    yield f"  {mark} {omission.state.value:<9} {omission.name} {place} used in {uses}{tail}"
+    yield f"  {mark} {omission.state.value:<9} {omission.name}{place} used in {uses}{tail}"
     if omission.state is SymbolState.DROPPED and omission.path:
         reason = "outside the window" if omission.action is OmissionAction.NOT_PACKED else "no room in the budget"
         name = omission.symbol.partition("::")[2]
@@ -144,13 +146,14 @@ def _omission(omission: Omission) -> Iterator[str]:
 
 def _findings(report: RunReport) -> Iterator[str]:
     for finding in report.findings:
-        place = f"{finding.path}:{finding.line} " if finding.path else ""
+        line = "" if finding.line is None else f":{finding.line}"
+        place = f"{finding.path}{line} " if finding.path else ""
         yield f"  {_MARKS[finding.severity]} {finding.code}: {place}{finding.message}"
 
 
 def _skipped(report: RunReport) -> Iterator[str]:
     if report.skipped:
-        yield f"skipped {len(report.skipped)} files:"
+        yield f"skipped {len(report.skipped)} file{'s' if len(report.skipped) > 1 else ''}:"
         for skipped in report.skipped[:5]:
             yield f"  {skipped.path}: {skipped.reason}"
         if len(report.skipped) > 5:
