@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 REPOS = Path(__file__).resolve().parent.parent / "fixtures" / "repos"
-IGNORED = shutil.ignore_patterns("__pycache__", "manifest.toml", "failure.log", "*.patch", ".pytest_cache")
+IGNORED = shutil.ignore_patterns("__pycache__", "manifest.toml", "failure*.log", "*.patch", ".pytest_cache")
 
 
 def main() -> int:
@@ -47,7 +47,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", default="smollm2")
     parser.add_argument("--drafter", default="smollm2")
     parser.add_argument("--samples", type=int, default=24)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=100)
     return parser.parse_args()
 
 
@@ -57,9 +57,9 @@ def edit(root: Path, request: str, tests: list[str], options: argparse.Namespace
     command = [
         sys.executable, "-m", "agentctx", "edit", request, "--repo", str(root),
         *[word for test in tests for word in ("--test", test)],
-        "--model", options.model, "--drafter", options.drafter, "--budget", "1024", "--force-sparse",
+        "--model", options.model, "--drafter", options.drafter, "--budget", "768", "--force-sparse",
         "--samples", str(options.samples), "--temperature", temperature, "--seed", str(options.seed),
-        "--max-new", "200", "--apply",
+        "--max-new", "200", "--check-cmd", f"'{sys.executable}' -m pytest -q --no-header", "--apply",
     ]  # fmt: skip
     say("agentctx " + " ".join(f'"{word}"' if " " in word else word for word in command[3:]))
     if options.model == "smollm2":

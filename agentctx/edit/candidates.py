@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agentctx.edit.checks import Check, CheckResult, CheckStatus, run_check
+from agentctx.edit.checks import Check, CheckResult, CheckStatus, Place, run_check
 from agentctx.edit.formats import EditFormat, parse_answer
 from agentctx.edit.session import Applied, EditSession
 from agentctx.edit.target import EditTarget
@@ -53,11 +53,15 @@ class CandidateReport:
 
 @dataclass(frozen=True, slots=True)
 class CandidatesResult:
-    """`baseline` is the check on the unedited tree (None without a check). Candidates after the winner did not run."""
+    """`baseline` is the check on the unedited tree (None without a check). Candidates after the winner did not run.
+
+    `guard` is the guard on the unedited tree: None where none was given or no candidate came that far.
+    """
 
     baseline: CheckResult | None
     reports: tuple[CandidateReport, ...]
     winner: int | None  # index in `reports`
+    guard: CheckResult | None = None
 
     @property
     def best(self) -> CandidateReport | None:
@@ -85,10 +89,14 @@ def try_candidates(
     target: EditTarget | None,
     check: Check | None,
     *,
+    guard: Check | None = None,
     on_event: Callable[[Event], None] = ignore,
     must_fail_first: bool = True,
 ) -> CandidatesResult:
     """Try `completions` in order until one passes; an iterator is not read further than that.
+
+    `guard`: a second check that a passing candidate must pass, too. It counts only where it passes on the unedited
+    tree: what failed before is not the edit's fault.
 
     Raises:
         TaskError: the check passes on the unedited tree, or can't run there.
@@ -101,14 +109,38 @@ def try_candidates(
         baseline = run_baseline(session, check, must_fail=must_fail_first)
         on_event(Event("baseline", status=baseline.status))
     reports: list[CandidateReport] = []
+    watch = _Guard(session, guard)
     for index, completion in enumerate(completions):
         on_event(Event("candidate", index))
-        report = _try_one(session, index, completion, form, target, check, reports)
+        report = _try_one(session, index, completion, form, target, (check, watch), reports)
         reports.append(report)
         on_event(Event("candidate", index, report.status))
         if report.status in (CandidateStatus.PASSED, CandidateStatus.UNCHECKED):
-            return CandidatesResult(baseline, tuple(reports), index)
-    return CandidatesResult(baseline, tuple(reports), None)
+            return CandidatesResult(baseline, tuple(reports), index, watch.before)
+    return CandidatesResult(baseline, tuple(reports), None, watch.before)
+
+
+@dataclass(slots=True)
+class _Guard:
+    """The second check. It is run on the unedited tree once, when the first candidate gets that far."""
+
+    session: EditSession
+    check: Check | None
+    before: CheckResult | None = None
+
+    def broken_by(self, place: Place) -> CheckResult | None:
+        """The guard's failure in an edited worktree; None where it passes, or failed before as well."""
+        if self.check is None:
+            return None
+        if self.before is None:
+            with self.session.worktree() as clean:
+                self.before = run_check(self.check, clean, self.session.environment)
+            self.before.require_proof(self.check)
+        if self.before.status is not CheckStatus.PASSED:
+            return None
+        after = run_check(self.check, place, self.session.environment)
+        after.require_proof(self.check)
+        return None if after.status is CheckStatus.PASSED else after
 
 
 def run_baseline(session: EditSession, check: Check, *, must_fail: bool = True) -> CheckResult:
@@ -133,9 +165,10 @@ def _try_one(
     completion: Completion,
     form: EditFormat,
     target: EditTarget | None,
-    check: Check | None,
+    checks: tuple[Check | None, _Guard],
     earlier: list[CandidateReport],
 ) -> CandidateReport:
+    check, guard = checks
     applied: Applied | None = None
     notes: tuple[str, ...] = ()
     try:
@@ -152,7 +185,11 @@ def _try_one(
             if check is None:
                 return CandidateReport(index, CandidateStatus.UNCHECKED, "no check was given", notes, applied)
             result = run_check(check, place, session.environment)
-        result.require_proof(check)
+            result.require_proof(check)
+            broken = guard.broken_by(place) if result.status is CheckStatus.PASSED else None
+        if broken is not None:
+            message = f"it passes the check but breaks other tests: {_last_lines(broken.output)}"
+            return CandidateReport(index, CandidateStatus.FAILED, message, notes, applied, broken)
     except CheckInvalid:
         raise
     except EditError as error:
@@ -188,5 +225,7 @@ def _outcome(result: CheckResult) -> str:
 
 
 def _last_lines(output: str) -> str:
-    lines = [line for line in output.split("\n") if line.strip()]
-    return " | ".join(lines[-3:]) or "no output"
+    """The lines that say most: what failed, else the last ones."""
+    lines = [line.strip() for line in output.split("\n") if line.strip()]
+    telling = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    return " | ".join(telling[:2] or lines[-3:]) or "no output"

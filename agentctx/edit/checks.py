@@ -46,6 +46,14 @@ def pytest_check(python: str, ids: Sequence[str], *, timeout: float = 600.0, sou
     return Check(command, timeout, source_roots=tuple(source_roots), is_pytest=True)
 
 
+def pytest_guard(python: str, ids: Sequence[str], *, timeout: float = 600.0) -> Check:
+    """The other tests of the same files: what an edit that passes its own test must not break."""
+    files = list(dict.fromkeys(test.partition("::")[0] for test in ids))
+    left_out = [word for test in ids for word in ("--deselect", test)]
+    command = (python, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider", *left_out, *files)
+    return Check(command, timeout, is_pytest=True)
+
+
 def shell_check(line: str, *, timeout: float = 600.0, source_roots: Sequence[str] = ()) -> Check:
     """The user's own command line, as the shell reads it."""
     shell = ("cmd", "/c", line) if os.name == "nt" else ("/bin/sh", "-c", line)

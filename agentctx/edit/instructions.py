@@ -6,10 +6,12 @@ Short on purpose: models of 0.1 to 1.5 billion parameters copy an example better
 from __future__ import annotations
 
 from agentctx.edit.target import EditTarget
+from agentctx.edit.text import encoding_of
 from agentctx.edit.whole_function import answer_prefix as _function_prefix
 from agentctx.errors import UsageError
 
 STOP_FENCE = "\n```"
+QUOTED_LINES = 40  # a longer target is in the prompt as code only
 
 _SEARCH_REPLACE = """\
 Answer with one or more blocks of this form and nothing else:
@@ -41,12 +43,20 @@ def instructions(format_name: str, target: EditTarget | None = None) -> str:
     if format_name == "function" and target is not None:
         kind = "class" if target.header_text.lstrip().startswith("class") else "function"
         return (
-            f"Write the corrected {kind} `{target.qualname}` of {target.path}, whole, in one ```python block. "
-            "Change what is wrong, keep the rest, and leave nothing out."
+            f"{_as_it_is(target, kind)}Write the corrected {kind} `{target.qualname}` of {target.path}, whole, in one "
+            "```python block. Change what is wrong, keep the rest, and leave nothing out."
         )
     if format_name == "function":
         raise UsageError("the function format needs a target", hint="name one with --focus PATH#SYMBOL")
     raise UsageError(f"unknown edit format {format_name!r}")
+
+
+def _as_it_is(target: EditTarget, kind: str) -> str:
+    """The target's text once more, next to the answer: models of this size copy what they have just read."""
+    if target.text.count(b"\n") > QUOTED_LINES:
+        return ""
+    text = target.text.decode(encoding_of(target.source)).replace("\r\n", "\n").rstrip("\n")
+    return f"The {kind} as it is now:\n```python\n{target.indent}{text.lstrip()}\n```\n"
 
 
 def answer_prefix(format_name: str, target: EditTarget | None = None) -> str:
@@ -56,6 +66,20 @@ def answer_prefix(format_name: str, target: EditTarget | None = None) -> str:
     return "```diff\n" if format_name == "diff" else ""
 
 
-def stop_strings(format_name: str) -> tuple[str, ...]:
-    """Texts at which generation ends."""
-    return (STOP_FENCE,) if format_name in ("function", "diff") else ()
+def stop_strings(format_name: str, target: EditTarget | None = None) -> tuple[str, ...]:
+    """Texts at which generation ends.
+
+    For `function` also the next definition at the target's depth: its own header is given, so what a model writes
+    there is something else, and small models go on writing.
+    """
+    if format_name != "function":
+        return (STOP_FENCE,) if format_name == "diff" else ()
+    indents = dict.fromkeys(("", target.indent if target is not None else ""))
+    beginnings = [f"\n{indent}{word}" for indent in indents for word in ("def ", "async def ", "class ", "@")]
+    return (STOP_FENCE, *beginnings)
+
+
+def without_stop(text: str, stops: tuple[str, ...]) -> str:
+    """The text up to the first of `stops`; a closing fence stays, the answer's form needs it."""
+    ends = [at for stop in stops if stop != STOP_FENCE and (at := text.find(stop)) >= 0]
+    return text[: min(ends) + 1] if ends else text

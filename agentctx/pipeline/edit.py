@@ -12,9 +12,9 @@ from pathlib import Path
 
 from agentctx.config import EditFormat, RunOptions
 from agentctx.edit.candidates import CandidateReport, CandidatesResult, Event, try_candidates
-from agentctx.edit.checks import Check, CheckResult, make_log, pytest_check, shell_check
+from agentctx.edit.checks import Check, CheckResult, CheckStatus, make_log, pytest_check, pytest_guard, shell_check
 from agentctx.edit.formats import edit_format
-from agentctx.edit.instructions import answer_prefix, instructions, stop_strings
+from agentctx.edit.instructions import answer_prefix, instructions, stop_strings, without_stop
 from agentctx.edit.interpreter import find_python
 from agentctx.edit.session import EditSession, edit_session
 from agentctx.edit.target import EditTarget, make_target
@@ -31,6 +31,7 @@ from agentctx.spec.sparse import dense, to_sparse
 from agentctx.spec.tokens import tokenize
 
 BATCH = 8  # samples per decode: the first that passes ends the run, so not all are drawn at once
+NOTHING_COLLECTED = 5  # pytest's exit code: the file has no other tests
 MAX_FUNCTION_LINES = 120  # a longer target is edited by search and replace, unless asked otherwise
 
 
@@ -82,7 +83,7 @@ class _Run:
     def carry_out(self) -> RunReport:
         task = self._with_log()
         understood = understand(self.request.root, task, self.services, self.clock)
-        check = self._check(understood)
+        check, guard = self._checks(understood)
         form, target = self._form(understood)
         frame = self._frame(form, target, task)
         if self.options.drafter != "none" and self._drafts_for_itself():
@@ -92,8 +93,10 @@ class _Run:
         engine = self._engine()
         reading = self._prefill(engine, prompt)
         drawn: list[Completion] = []
-        samples = self._samples(reading, form, drawn)
-        result = try_candidates(self.session, samples, edit_format(form), target, check, on_event=self._said)
+        samples = self._samples(reading, stop_strings(form, target), drawn)
+        result = try_candidates(
+            self.session, samples, edit_format(form), target, check, guard=guard, on_event=self._said
+        )
         compared = self._baseline(engine, outcome, reading) if self.request.baseline else ()
         row = self._finish(result, form, target, drawn)
         report = replace(
@@ -118,20 +121,22 @@ class _Run:
             text = make_log(python, [ref.id for ref in task.tests], place, self.session.environment)
         return replace(task, logs=(("test run", text),))
 
-    def _check(self, understood: Understood) -> Check | None:
+    def _checks(self, understood: Understood) -> tuple[Check | None, Check | None]:
+        """What decides, and what a passing edit must not break: the other tests of the failing test's file."""
         options = self.options
         if options.check_cmd is not None:
-            return shell_check(options.check_cmd, timeout=options.check_timeout)
+            return shell_check(options.check_cmd, timeout=options.check_timeout), None
         ids = [ref.id for ref in (understood.task.tests or understood.evidence.failing)]
         if ids:
             python = find_python(self.request.root, self.session.environment).path
-            return pytest_check(python, ids, timeout=options.check_timeout)
+            check = pytest_check(python, ids, timeout=options.check_timeout)
+            return check, pytest_guard(python, ids, timeout=options.check_timeout)
         if self.request.apply:
             raise TaskError(
                 "there is nothing to check the edit with, so it can't be applied",
                 hint="give the failing test with --test, a log that names one, or --check-cmd; or leave out --apply",
             )
-        return None
+        return None, None
 
     def _form(self, understood: Understood) -> tuple[str, EditTarget | None]:
         """The format of the answer and, for a whole function, the function."""
@@ -183,7 +188,7 @@ class _Run:
         with self.clock.stage("prefill"):
             return engine.prefill(prompt)
 
-    def _samples(self, reading: Session, form: str, drawn: list[Completion]) -> Iterator[Completion]:
+    def _samples(self, reading: Session, stops: tuple[str, ...], drawn: list[Completion]) -> Iterator[Completion]:
         """Candidates from the one prefill, a batch at a time, as far as they are asked for."""
         options = self.options
         while len(drawn) < options.samples:
@@ -193,11 +198,11 @@ class _Run:
                 temperature=options.temperature,
                 top_p=options.top_p,
                 seed=options.seed + len(drawn),
-                stop=stop_strings(form),
+                stop=stops,
             )
             self.services.progress(f"drawing candidates {len(drawn)} to {len(drawn) + n - 1}")
             with self.clock.stage("decode"):
-                batch = reading.sample(n, params)
+                batch = [replace(one, text=without_stop(one.text, stops)) for one in reading.sample(n, params)]
             drawn.extend(batch)
             yield from batch
 
@@ -271,6 +276,10 @@ def _proof(result: CandidatesResult) -> Iterator[Finding]:
     if any(not check.origins.n_processes for check in ran):
         message = "the check left no proof that it ran the edited copy (no Python of it could be watched)"
         yield Finding("unproven-check", "warning", message)
+    alone = result.guard is not None and result.guard.exit_code == NOTHING_COLLECTED
+    if result.guard is not None and result.guard.status is not CheckStatus.PASSED and not alone:
+        message = f"other tests of the same file {result.guard.status} before the edit, so they guard nothing"
+        yield Finding("unguarded", "warning", message)
     binaries = sorted({name for check in ran for name in check.origins.binaries})
     if binaries:
         message = f"the check used compiled modules of your own tree: {', '.join(binaries[:5])}"
@@ -284,6 +293,8 @@ def _candidate(report: CandidateReport, completion: Completion) -> CandidateRow:
 def _checks(result: CandidatesResult) -> Iterator[CheckRow]:
     if result.baseline is not None:
         yield _check_row("baseline", result.baseline)
+    if result.guard is not None:
+        yield _check_row("other tests before", result.guard)
     for report in result.reports:
         if report.check is not None:
             yield _check_row(f"candidate {report.index}", report.check)

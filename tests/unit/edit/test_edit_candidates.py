@@ -8,7 +8,7 @@ import pytest
 from edit_repos import Tree
 
 from agentctx.edit.candidates import CandidateStatus, Event, try_candidates
-from agentctx.edit.checks import Check, pytest_check, shell_check
+from agentctx.edit.checks import Check, pytest_check, pytest_guard, shell_check
 from agentctx.edit.formats import edit_format
 from agentctx.edit.target import EditTarget, make_target
 from agentctx.errors import CheckInvalid, TaskError
@@ -129,3 +129,43 @@ def test_a_check_of_the_users_tree_stops_the_run(bug: Tree) -> None:
                "def test(): assert m.add(1, 2) == 3\n"})  # fmt: skip
     with bug.session() as session, pytest.raises(CheckInvalid, match=r"your own tree.*m\.py"):
         try_candidates(session, answers("return a + b"), edit_format("function"), target(), check())
+
+
+OTHERS = TEST + "\n\ndef test_zero():\n    assert add(0, 0) == 0\n"
+
+
+def guarded(tree: Tree, *bodies: str):  # type: ignore[no-untyped-def]
+    ids = ["test_m.py::test_add"]
+    with tree.session() as session:
+        return try_candidates(
+            session,
+            answers(*bodies),
+            edit_format("function"),
+            target(),
+            pytest_check(sys.executable, ids),
+            guard=pytest_guard(sys.executable, ids),
+        )
+
+
+def test_an_edit_that_breaks_other_tests_of_the_file_does_not_win(tree: Tree) -> None:
+    tree.write({"m.py": CODE, "test_m.py": OTHERS})
+    result = guarded(tree, "return 3", "return a + b")
+    assert [report.status for report in result.reports] == ["failed", "passed"]
+    assert "breaks other tests: FAILED test_m.py::test_zero" in result.reports[0].message
+    assert result.guard is not None
+    assert result.guard.status == "passed"
+
+
+def test_a_guard_that_failed_before_guards_nothing(tree: Tree) -> None:
+    tree.write({"m.py": CODE, "test_m.py": OTHERS + "\n\ndef test_broken():\n    assert False\n"})
+    result = guarded(tree, "return 3")
+    assert result.winner == 0
+    assert result.guard is not None
+    assert result.guard.status == "failed"
+
+
+def test_a_file_without_other_tests_has_no_guard(bug: Tree) -> None:
+    result = guarded(bug, "return a + b")
+    assert result.winner == 0
+    assert result.guard is not None
+    assert result.guard.status == "error"  # nothing collected

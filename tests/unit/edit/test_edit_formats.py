@@ -7,7 +7,7 @@ import pytest
 
 from agentctx.edit.apply import apply_edit, new_contents
 from agentctx.edit.formats import edit_format, parse_answer
-from agentctx.edit.instructions import answer_prefix, instructions, stop_strings
+from agentctx.edit.instructions import answer_prefix, instructions, stop_strings, without_stop
 from agentctx.edit.target import EditTarget, make_target
 from agentctx.errors import EditError, EditFormatError, UsageError
 from agentctx.spans import ByteSpan
@@ -414,13 +414,35 @@ def test_bad_diffs(answer: str, message: str) -> None:
 # ---------------------------------------------------------------- the rest
 
 
+def test_a_short_function_is_quoted_next_to_the_answer() -> None:
+    assert 'as it is now:\n```python\ndef add(a, b):\n    """Add."""\n    return a - b\n```' in instructions(
+        "function", _add()
+    )
+    source = b"def add(a, b):\n" + b"    a = 1\n" * 60
+    long = make_target("m.py", source, ByteSpan(0, len(source)), "add")
+    assert "as it is now" not in instructions("function", long)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n    return a\n\n\ndef other():\n    pass", "\n    return a\n\n\n"),
+        ("\n    return a\n```", "\n    return a\n```"),
+        ("\n    def inner():\n        pass\n", "\n    def inner():\n        pass\n"),
+    ],
+)
+def test_what_comes_after_the_function_is_cut_off(text: str, expected: str) -> None:
+    assert without_stop(text, stop_strings("function", _add())) == expected
+
+
 def test_instructions_for_every_format() -> None:
     assert "<<<<<<< SEARCH" in instructions("search-replace")
     assert "`add` of m.py" in instructions("function", _add())
     assert "diff" in instructions("diff")
     assert answer_prefix("function", _add()) == "```python\ndef add(a, b):"
     assert answer_prefix("search-replace") == ""
-    assert stop_strings("function") == ("\n```",)
+    assert stop_strings("function")[:3] == ("\n```", "\ndef ", "\nasync def ")
+    assert stop_strings("search-replace") == ()
     for bad in ("nope", "function"):
         with pytest.raises(UsageError):
             instructions(bad)
