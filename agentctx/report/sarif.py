@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from agentctx import __version__
 from agentctx.prompt import Finding, Omission
@@ -12,6 +13,7 @@ SCHEMA_URI = "https://json.schemastore.org/sarif-2.1.0.json"
 _RULES = {
     "dropped": "A definition that kept code refers to is not in the prompt",
     "signature": "A definition was added by its signature",
+    "kept": "A definition or an import was added",
     "ambiguous": "A reference has several candidates, none of which is in the prompt",
     "unknown": "A reference could not be resolved",
 }
@@ -36,7 +38,7 @@ def _level(severity: str) -> str:
 
 
 def _location(path: str, line: int | None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": path.replace(" ", "%20")}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(path)}}
     if line:
         physical["region"] = {"startLine": line}
     return {"physicalLocation": physical}
@@ -47,6 +49,7 @@ def _omission(omission: Omission) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": omission.state.value,
         "level": _level(omission.severity),
+        "kind": "fail" if omission.is_finding else "informational",
         "message": {"text": f"'{omission.name}' is {omission.state.value} ({omission.action.value})"},
         "locations": [_location(*place) for place in places[:1]],
     }
