@@ -26,7 +26,7 @@ class EstimateTokenizer(FileTokenizer):
         from agentctx.models.bpe import byte_level_bpe
 
         raw = _table()
-        merges = [(left, right) for left, _, right in (line.partition(" ") for line in raw.decode().splitlines())]
+        merges = [(left, right) for left, right in map(str.split, raw.decode().splitlines())]
         digest = hashlib.sha256(b"estimate\n" + raw).hexdigest()
         super().__init__(ESTIMATE, digest, byte_level_bpe(vocabulary(merges), merges, "qwen2"))
 

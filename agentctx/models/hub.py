@@ -35,7 +35,7 @@ def snapshot(hub_id: str, *, only_tokenizer: bool = False) -> Path:
     library = _library()
     what = f"model {hub_id!r}"
     patterns = _TOKENIZER_FILES if only_tokenizer else _MODEL_FILES
-    cached = _cached(library, hub_id)
+    cached = _cached(library, hub_id, patterns)
     if cached is not None and (only_tokenizer or _has_weights(cached)) and (cached / "tokenizer.json").is_file():
         return cached
     _require_reachable(library, what)
@@ -45,10 +45,10 @@ def snapshot(hub_id: str, *, only_tokenizer: bool = False) -> Path:
         raise _mapped(what, error) from error
 
 
-def _cached(library: Any, hub_id: str) -> Path | None:
-    """What the hub's cache holds of it; possibly only some files."""
+def _cached(library: Any, hub_id: str, patterns: tuple[str, ...]) -> Path | None:
+    """What the hub's cache holds of it; older versions of the library don't check that all files are there."""
     try:
-        return Path(library.snapshot_download(hub_id, local_files_only=True))
+        return Path(library.snapshot_download(hub_id, allow_patterns=list(patterns), local_files_only=True))
     except (OSError, ValueError):
         return None
 
