@@ -57,7 +57,7 @@ def edit(root: Path, request: str, tests: list[str], options: argparse.Namespace
     command = [
         sys.executable, "-m", "agentctx", "edit", request, "--repo", str(root),
         *[word for test in tests for word in ("--test", test)],
-        "--model", options.model, "--drafter", options.drafter, "--budget", "768", "--force-sparse",
+        "--model", options.model, "--drafter", options.drafter, "--budget", "1024", "--force-sparse",
         "--samples", str(options.samples), "--temperature", temperature, "--seed", str(options.seed),
         "--max-new", "200", "--check-cmd", f"'{sys.executable}' -m pytest -q --no-header", "--apply",
     ]  # fmt: skip
