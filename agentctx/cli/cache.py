@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 
 from agentctx import settings
+from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 
 # Models are not cache entries: `agentctx models remove` is for them.
@@ -29,7 +29,7 @@ def show(form: str) -> None:
     sizes = {name: size_of(root, file) for name, file in PARTS.items()}
     if form == "json":
         rows = {name: {"path": str(root / PARTS[name]), "bytes": size} for name, size in sizes.items()}
-        click.echo(json.dumps({"schema_version": 1, "root": str(root), "parts": rows}, indent=1))
+        echo_json({"schema_version": 1, "root": str(root), "parts": rows})
         return
     click.echo(str(root))
     for name, size in sizes.items():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from agentctx.cli.options import SELECTION, run_options, setup, task_options
+from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 from agentctx.report import RunReport, exit_code
 
@@ -51,11 +51,11 @@ def check(staged: bool, since: str | None, form: str, **given: Any) -> int:
 
 def _print(report: RunReport, form: str) -> None:
     if form == "json":
-        click.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False))
+        echo_json(report.to_dict())
     elif form == "sarif":
         from agentctx.report.sarif import to_sarif
 
-        click.echo(json.dumps(to_sarif(report), indent=1, ensure_ascii=False))
+        echo_json(to_sarif(report))
     else:
         from agentctx.report.text import check_text
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 
 from agentctx import settings
 from agentctx.cli.options import find_root
+from agentctx.cli.output import echo_json
 
 
 @click.group(short_help="Show the options in force and where they come from.")
@@ -28,7 +28,7 @@ def show(repo: str | None, form: str) -> None:
     values = asdict(resolved.options)
     if form == "json":
         rows = {key: {"value": value, "source": resolved.sources[key]} for key, value in values.items()}
-        click.echo(json.dumps({"schema_version": 1, "root": str(root), "options": rows}, indent=1))
+        echo_json({"schema_version": 1, "root": str(root), "options": rows})
         return
     width = max(len(key) for key in values)
     for key, value in values.items():

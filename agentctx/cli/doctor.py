@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 import click
 
 from agentctx import __version__, settings
+from agentctx.cli.output import echo_json
 from agentctx.errors import AgentctxError
 
 
@@ -34,7 +34,7 @@ def doctor(form: str) -> int:
     """Say what works on this machine, and what to do about what doesn't. Exit 1 when something fails."""
     rows = [row for check in CHECKS for row in check()]
     if form == "json":
-        click.echo(json.dumps({"schema_version": 1, "rows": [asdict(row) for row in rows]}, indent=1))
+        echo_json({"schema_version": 1, "rows": [asdict(row) for row in rows]})
     else:
         for row in rows:
             click.echo(f"{row.status:<5} {row.name:<12} {row.said}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import click
 
 from agentctx import vcs
 from agentctx.cli.options import EDITING, SELECTION, find_root, finish_interrupted, run_options, setup, task_options
+from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 
 
@@ -50,7 +50,7 @@ def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given
     finally:
         services.close()
     if form == "json":
-        click.echo(json.dumps(report.to_dict(), indent=1, ensure_ascii=False))
+        echo_json(report.to_dict())
     else:
         from agentctx.report.text import render_edit
 
@@ -66,7 +66,7 @@ def _undo(given: dict[str, Any], form: str) -> int:
     finish_interrupted(root)
     landed = undo(root, cache_root(os.environ), given["request"] or None)
     if form == "json":
-        click.echo(json.dumps({"schema_version": 1, "undone": landed.run, "paths": list(landed.paths)}, indent=1))
+        echo_json({"schema_version": 1, "undone": landed.run, "paths": list(landed.paths)})
     else:
         click.echo(f"undone: run {landed.run} ({', '.join(landed.paths)})")
     return 0

@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
 from agentctx import __version__
+from agentctx.cli.output import never_fail_on_a_character
 from agentctx.errors import AgentctxError
 
 # Each command's module is imported when it is asked for: `agentctx -h` loads no parser and no model library.
@@ -43,8 +45,18 @@ HELP = {
 }
 
 
+class _ReaderGone(Exception):
+    """Whoever read our output is gone (`| head`). In place of BrokenPipeError, which click turns into exit 1."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are imported on use."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -88,6 +100,7 @@ def _terminate(signum: int, frame: FrameType | None) -> None:
 def invoke(argv: Sequence[str] | None = None) -> int:
     """Run a command, print its error if it has one, and return the exit code."""
     try:
+        never_fail_on_a_character()
         result = main.main(args=argv, prog_name="agentctx", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -101,8 +114,8 @@ def invoke(argv: Sequence[str] | None = None) -> int:
         return 130
     except AgentctxError as error:
         return _say(error)
-    except BrokenPipeError:
-        # Whoever read our output is gone (`| head`): nothing to say, and nothing more to flush at exit.
+    except (_ReaderGone, BrokenPipeError):
+        # Nothing to say, and nothing more to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 - the one place where bugs end
@@ -124,7 +137,7 @@ def _bug(error: Exception) -> int:
     try:
         file = _log_folder() / f"bug-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.log"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(head + details, encoding="utf-8")
+        file.write_text(head + details, encoding="utf-8", errors="backslashreplace")
         click.echo(f"  the details are in {file}", err=True)
     except OSError as refused:
         click.echo(f"  (no log could be written: {refused})\n{details}", err=True)

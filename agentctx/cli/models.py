@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any
 import click
 
 from agentctx import settings
+from agentctx.cli.output import echo_json
 
 
 @click.group(short_help="Fetch, list, compare and remove models.")
@@ -86,7 +86,7 @@ def list_(form: str) -> None:
             }
             for row in rows
         ]
-        click.echo(json.dumps({"schema_version": 1, "models": listed}, indent=1))
+        echo_json({"schema_version": 1, "models": listed})
         return
     for row in rows:
         state = str(row.folder.path) if row.folder else f"damaged: {row.problem}" if row.problem else "not fetched"
@@ -116,7 +116,7 @@ def check(drafter: str, model: str, form: str) -> int:
     cache = settings.cache_root(os.environ)
     found = compare(resolve(drafter, cache), resolve(model, cache))
     if form == "json":
-        click.echo(json.dumps({"schema_version": 1, **asdict(found)}, indent=1))
+        echo_json({"schema_version": 1, **asdict(found)})
     else:
         click.echo(f"{drafter} for {model}: {found.level}")
         for reason in found.reasons:

@@ -108,7 +108,7 @@ def setup(given: Mapping[str, Any]) -> Setup:
     resolved = settings.load(root, flags, os.environ)
     here = Path.cwd()
     task = Task(
-        request=given["request"],
+        request=os.fsencode(given["request"]).decode("utf-8", "replace"),
         tests=tuple(parse_test(text, root, here) for text in given["tests"]),
         focus=tuple(parse_focus(text, root, here) for text in given["focus"]),
         pins=tuple(parse_focus(text, root) for text in resolved.options.pins),

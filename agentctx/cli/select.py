@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from agentctx.cli.options import SELECTION, run_options, setup, task_options
+from agentctx.cli.output import echo_json
 from agentctx.config import OnOmission, RunOptions
 from agentctx.report import RunReport
 
@@ -45,7 +45,7 @@ def pack(form: str, **given: Any) -> int:
     outcome, options = select_outcome("pack", given)
     if form == "json":
         text = outcome.text.text.decode("utf-8", "replace")
-        click.echo(json.dumps({**outcome.report.to_dict(), "prompt": text}, indent=1, ensure_ascii=False))
+        echo_json({**outcome.report.to_dict(), "prompt": text})
     else:
         sys.stdout.buffer.write(outcome.text.text)
         sys.stdout.buffer.flush()
@@ -74,7 +74,7 @@ def _failed(report: RunReport, options: RunOptions) -> int:
 def print_report(report: RunReport, form: str, *, all_units: bool = False) -> None:
     """The report on stdout, as text or JSON."""
     if form == "json":
-        click.echo(json.dumps(report.to_dict(all_units=all_units), indent=1, ensure_ascii=False))
+        echo_json(report.to_dict(all_units=all_units))
     else:
         from agentctx.report.text import render
 
