@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from typing import Any
@@ -20,6 +21,5 @@ def echo_json(data: Any) -> None:
 def never_fail_on_a_character() -> None:
     """Text that the terminal's encoding doesn't know is written as escapes instead of an error."""
     for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)  # a stream that was put in their place may have none
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+        if isinstance(stream, io.TextIOWrapper):  # what was put in its place may be anything
+            stream.reconfigure(errors="backslashreplace")

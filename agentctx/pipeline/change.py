@@ -48,8 +48,8 @@ def check_change(
     since = _revision(root, since) if since is not None else None
     with clock.stage("change"):
         changed = _changed(root, since)
-    after = build_index(root, services, clock, _contents(root, changed, since, new=True))
-    before = build_index(root, services, clock, _contents(root, changed, since, new=False))
+    after = build_index(root, services, clock, _contents(root, changed, since, new=True), cached=options.cache)
+    before = build_index(root, services, clock, _contents(root, changed, since, new=False), cached=options.cache)
     ranges = vcs.staged_lines(root) if since is None else vcs.changed_lines(root, since)
     now: dict[Use, list[Link]] = {}
     for link in after.graph.links:

@@ -52,13 +52,13 @@ def run_edit(request: EditRequest, services: Services, environment: Mapping[str,
     Raises:
         RepoError, TaskError, UsageError, UnavailableError, ConflictError, CheckInvalid: nothing was written.
     """
+    if request.options.samples > 1 and request.options.temperature == 0:
+        raise UsageError("--samples above 1 needs --temperature above 0: greedy samples are all the same")
     name = request.options.model or services.default_model()
     if name is None:
         raise UnavailableError("no model is here to edit with", hint="agentctx models fetch qwen2.5-coder-1.5b")
     if services.cache_dir is None:
         raise UsageError("an edit needs a cache folder for its worktrees", hint="set AGENTCTX_CACHE_DIR")
-    if request.options.samples > 1 and request.options.temperature == 0:
-        raise UsageError("--samples above 1 needs --temperature above 0: greedy samples are all the same")
     clock = Clock()
     options = replace(request.options, model=name)
     main = services.model(name, options, (options.window or 2 * (options.budget or 4096)) + options.max_new)
@@ -82,7 +82,7 @@ class _Run:
 
     def carry_out(self) -> RunReport:
         task = self._with_log()
-        understood = understand(self.request.root, task, self.services, self.clock)
+        understood = understand(self.request.root, task, self.services, self.clock, cached=self.options.cache)
         check, guard = self._checks(understood)
         form, target = self._form(understood)
         frame = self._frame(form, target, task)

@@ -32,8 +32,10 @@ class Index:
     notes: tuple[str, ...]
 
 
-def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None) -> Index:
-    """Scan, parse (from the cache where possible) and resolve.
+def build_index(
+    root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None, *, cached: bool = True
+) -> Index:
+    """Scan, parse (from the cache where possible and wanted) and resolve.
 
     Raises:
         RepoError: not a directory, or nothing in it to index.
@@ -44,7 +46,8 @@ def build_index(root: Path, services: Services, clock: Clock, overlay: Mapping[s
         row, changed, ranges = _state(root, found.is_git)
     services.progress(f"indexing {len(found.files)} files")
     with clock.stage("index"):
-        cache = SyntaxCache(services.cache_dir / "index.sqlite3") if services.cache_dir is not None else None
+        folder = services.cache_dir if cached else None
+        cache = SyntaxCache(folder / "index.sqlite3") if folder is not None else None
         indexed = index(found.files, cache)
         graph = build_graph(indexed.syntax)
     state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"

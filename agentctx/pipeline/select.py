@@ -75,14 +75,20 @@ class Sizes:
 
 
 def understand(
-    root: Path, task: Task, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None
+    root: Path,
+    task: Task,
+    services: Services,
+    clock: Clock,
+    overlay: Mapping[str, bytes] | None = None,
+    *,
+    cached: bool = True,
 ) -> Understood:
     """Index the repository, read the logs, find what the task is about and rank everything else.
 
     Raises:
         RepoError, TaskError: see `build_index` and `locate`.
     """
-    index = build_index(root, services, clock, overlay)
+    index = build_index(root, services, clock, overlay, cached=cached)
     with clock.stage("evidence"):
         evidence = read_logs(task.logs, frozenset(index.data))
         located = locate(task, evidence, index.graph, index.ranges)
@@ -101,7 +107,7 @@ def run(
 ) -> Outcome:
     """Select for a task: what `agentctx select`, `pack` and `check` do, and the editor."""
     clock = Clock()
-    understood = understand(root, task, services, clock, overlay)
+    understood = understand(root, task, services, clock, overlay, cached=options.cache)
     frame = Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
     main = services.model(options.model, options, 0) if options.model else None
     return select_for(command, understood, frame, options, services, clock, main)
