@@ -238,23 +238,29 @@ class _Chooser:
     def as_text(self, scores: Float64) -> Chosen:
         """Selection for a contiguous prompt, whose elision comments count: the limit given to the selection is
         moved until the text itself is within the budget and as near to it as the units allow."""
-        aim, best = self.limit, None
+        aim, best, least = self.limit, None, self.tokenized.n_tokens
         for _ in range(_ROUNDS):
-            selection, omissions = self._select(scores, aim)
+            try:
+                selection, omissions = self._select(scores, aim)
+            except BudgetError:
+                if aim >= self.limit:
+                    raise
+                break  # less than the user's limit can't be had; the message must name that limit
             text, _ = restrict(self.tokenized.document, selection.units)
             n_tokens = self._count(text)
-            hard = max(self.limit, selection.limit) if selection.limit != aim else self.limit
-            if n_tokens <= hard and (best is None or n_tokens > best.n_tokens):
-                best = Chosen(replace(selection, limit=hard), omissions, text, n_tokens)
-            spare = hard - n_tokens
-            if 0 <= spare <= hard // 50 or (spare > 0 and selection.n_tokens >= self.tokenized.n_tokens):
+            if selection.limit > aim or selection.n_tokens > aim:  # --over-budget raise or dense: a finding says so
+                return Chosen(replace(selection, limit=max(self.limit, n_tokens)), omissions, text, n_tokens)
+            least, spare = min(least, n_tokens), self.limit - n_tokens
+            if spare >= 0 and (best is None or n_tokens > best.n_tokens):
+                best = Chosen(replace(selection, limit=self.limit), omissions, text, n_tokens)
+            if 0 <= spare <= self.limit // 50 or (spare > 0 and selection.n_tokens >= self.tokenized.n_tokens):
                 break
             aim = max(1, aim + spare - (0 if spare > 0 else 4))
         if best is None:
             raise BudgetError(
                 f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
                 "surroundings",
-                hint="raise --budget, or choose --over-budget raise",
+                hint=f"give at least --budget {least}, or choose --over-budget raise",
             )
         return best
 
