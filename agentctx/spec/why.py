@@ -70,9 +70,10 @@ class _Names:
         return SENTENCES[pin.reason].format(name=self.short(pin.subject), target=self._called(pin))
 
     def repaired(self, unit: int) -> str:
-        if self.index.document.units[unit].kind is UnitKind.IMPORT:
+        headed = self.index.headers.get(unit, ())
+        if self.index.document.units[unit].kind is UnitKind.IMPORT or not headed:  # `try: import x ...` is one unit
             return "import that kept code needs (repaired)"
-        names = ", ".join(self.short(symbol) for symbol in self.index.headers[unit])
+        names = ", ".join(self.short(symbol) for symbol in headed)
         return f"signature of {names}, which kept code uses (repaired)"
 
     def place(self, unit: int) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 from agentctx.config import OverBudget
 from agentctx.errors import BudgetError
-from agentctx.prompt import PromptDocument, Section, Selection, TokenScores, Why
-from agentctx.source import Role, SymbolKind, UnitKind
+from agentctx.prompt import KeptUnit, Pins, PromptDocument, Section, Selection, TokenScores, Why
+from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.spec.omissions import repair
 from agentctx.spec.pins import collect
 from agentctx.spec.select import SelectOptions, rank_scores, select, unit_scores
 from agentctx.spec.why import explain
@@ -393,3 +394,16 @@ def test_sentences_of_scores_spines_and_reduced_groups() -> None:
     reduced = crowded().build(targets=("a.py::f",))
     sentences = explain(by_bytes(reduced), run(reduced, NEED - 1))
     assert sentences[reduced.definitions["a.py::c2"].units[1]] == "calls the target f (caller c2) (reduced)"
+
+
+def test_a_sentence_for_an_import_inside_a_larger_statement() -> None:
+    b = Builder()
+    top = b.define("a.py::f", b.file("a.py"), body=()).units[0]
+    text = b"    try:\n        import x\n    except ImportError:\n        return\n"
+    brings = b.unit(text, path="a.py", spine=(top,))
+    uses = b.unit(20, path="a.py", spine=(top,))
+    b.link(uses, name="x", via=brings, state=Resolution.EXTERNAL)
+    document = b.build()
+    kept = tuple(KeptUnit(unit, 3, Why.SCORED) for unit in (0, top, uses))
+    selection, _ = repair(document, by_bytes(document), Selection(kept, 1000, 37))
+    assert explain(by_bytes(document), selection, Pins())[brings] == "import that kept code needs (repaired)"
