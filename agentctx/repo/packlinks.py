@@ -21,7 +21,8 @@ def definitions_and_links(
     links = [*_code_links(graph, made), *_mentions(graph, evidence, task, made)]
     links.sort(key=lambda link: (link.unit, link.line or 0, link.name, link.role, link.targets))
     inside = _units_by_symbol(graph, made.units)
-    wanted = {target for link in links for target in link.targets} | set(inside)
+    packed = {symbol for symbol in inside if graph.symbols[symbol].kind is not SymbolKind.MODULE}
+    wanted = {target for link in links for target in link.targets} | packed
     for symbol in sorted(wanted):
         wanted.update(graph.overrides.get(symbol, ()))
         wanted.update(graph.overridden_by.get(symbol, ()))
@@ -48,9 +49,11 @@ def _definition(graph: RepoGraph, symbol: Symbol, index: Mapping[Key, int], unit
 
 
 def _units_by_symbol(graph: RepoGraph, units: Sequence[PromptUnit]) -> dict[str, list[int]]:
-    """Packed units inside each definition, nested definitions included; constants have the unit they stand in."""
+    """Packed units inside each definition, nested definitions included; of a module those of its file."""
     inside: dict[str, list[int]] = {}
     for unit in units:
+        if unit.path is not None and unit.lines is not None and unit.path in graph.symbols:  # a module's id is its path
+            inside.setdefault(unit.path, []).append(unit.index)
         at = unit.symbol
         while at is not None:
             inside.setdefault(at, []).append(unit.index)

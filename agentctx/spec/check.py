@@ -1,7 +1,8 @@
 """What kept text refers to and the selection dropped. Pure; needs no model and no tokens.
 
 A symbol is safe when at least its header is kept; a module when anything of it is; a name that an import brings
-in also needs the import statement. `spec.omissions` adds what can be added.
+in also needs the import statement. `spec.omissions` adds what can be added. A module of which nothing is kept is a
+note, whoever refers to it: what is used of it is judged name by name.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _judge(index: PromptIndex, kept: Kept, use: _Use) -> Omission:
 def _symbol(definition: Definition, kept: Kept, use: _Use, sites: tuple[Site, ...]) -> Omission:
     state = state_of(definition, kept)
     action = OmissionAction.NOT_PACKED if definition.header is None else OmissionAction.FLAGGED
-    severity = _severity(use.tier)
+    severity = "note" if definition.kind is SymbolKind.MODULE else _severity(use.tier)
     if state is not SymbolState.DROPPED:
         repaired = definition.header in kept and kept[definition.header].why is Why.REPAIRED
         action, severity = (OmissionAction.REPAIRED, "note") if repaired else (OmissionAction.NONE, "none")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from agentctx.prompt import OmissionReport, PromptDocument, PromptLink, Selection, TokenizedPrompt, Why
-from agentctx.source import Resolution, Role
+from agentctx.source import Resolution, Role, SymbolKind
 from agentctx.spec.check import check, is_defined
 from agentctx.spec.draft import Draft
 from agentctx.spec.index import PromptIndex
@@ -86,7 +86,8 @@ def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:
     if link.state is Resolution.RESOLVED:
         for symbol in link.targets:
             definition = index.definition(symbol)
-            if definition is not None and definition.header is not None:
+            # a module has no signature: its first statement would say nothing about what is used of it
+            if definition is not None and definition.header is not None and definition.kind is not SymbolKind.MODULE:
                 yield symbol, definition.header
 
 

@@ -46,7 +46,7 @@ def understood(
 
 
 def packed(made: Understood, window: int, frame: Frame = FRAME) -> Packed:
-    return pack(_pack_input(made), frame, WordTokenizer(), window)
+    return pack(_pack_input(made), frame, WordTokenizer(), window, window // 2)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def consistent(document: PromptDocument, made: Understood) -> None:
         assert (definition.symbol, definition.path, definition.lines) == (key, symbol.path, symbol.lines)
         for unit in definition.units:
             assert units[unit].path == symbol.path
-            assert (units[unit].symbol or "").startswith(key)
+            assert symbol.kind == "module" or (units[unit].symbol or "").startswith(key)
         if definition.header is not None:
             assert units[definition.header].path == symbol.path
             lines = units[definition.header].lines
@@ -182,6 +182,21 @@ def test_definitions_and_links_are_in_prompt_coordinates(deep: Understood, windo
     consistent(document, deep)
     assert document.links
     assert {path for path, _ in document.files.items()} >= {unit.path for unit in document.units if unit.path}
+
+
+def test_a_module_consists_of_what_is_packed_of_its_file(empty: Repo) -> None:
+    files = {
+        "app.py": "import lib\n\n\ndef run():\n    return lib.load(1), lib\n",
+        "lib.py": '"""Doc."""\n\nimport far\n\n\ndef load(n):\n    return n + 1\n\n\ndef far_away():\n    return far\n',
+        "far.py": "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(200)),
+    }
+    empty.commit(files)
+    made = understood(empty, focus=["app.py#run"], log=b"")
+    document = packed(made, 200).document
+    module = document.definitions["lib.py"]
+    assert module.units == tuple(unit.index for unit in document.units if unit.path == "lib.py" and unit.lines)
+    assert module.units
+    consistent(document, made)
 
 
 def test_facts(deep: Understood) -> None:

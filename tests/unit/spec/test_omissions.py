@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentctx.prompt import (
+    Definition,
     KeptUnit,
     Omission,
     OmissionAction,
@@ -16,6 +17,7 @@ from agentctx.prompt import (
     Why,
 )
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.spans import LineSpan
 from agentctx.spec.keep import keep as keep_closed
 from agentctx.spec.omissions import check, repair
 from agentctx.spec.pins import collect
@@ -122,6 +124,20 @@ def test_a_mention_in_the_log_is_an_error() -> None:
     assert omission.referenced_from == (("log", log + 1),)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_module_that_is_not_there_is_a_note_and_nothing_is_added_for_it(packed: bool) -> None:
+    b, body, _ = two()
+    if packed:
+        b.define("lib.py", b.file("lib.py"), kind=SymbolKind.MODULE, body=())
+    else:
+        b.definitions["lib.py"] = Definition("lib.py", "lib", SymbolKind.MODULE, "lib.py", LineSpan(1, 9), None)
+    b.link(body, "lib.py", role=Role.NAME)
+    document = b.build()
+    selection, report = repair(document, by_bytes(document), keep(document, {body: 1}))
+    assert rows(report) == [("lib.py", "dropped", "note", "flagged" if packed else "not-packed")]
+    assert {document.units[unit].path for unit in selection.units} == {"a.py"}
+
+
 def test_a_module_is_there_when_anything_of_it_is() -> None:
     b, body, header = two()
     b.define("a.py", 0, kind=SymbolKind.MODULE, body=())
@@ -129,7 +145,7 @@ def test_a_module_is_there_when_anything_of_it_is() -> None:
     other = b.unit(10, UnitKind.STATEMENT, path="z.py", spine=(b.file("z.py"),))
     b.link(other, "a.py", role=Role.NAME)
     document = b.build()
-    assert rows(check(document, keep(document, {other: 3}))) == [("a.py", "dropped", "warning", "flagged")]
+    assert rows(check(document, keep(document, {other: 3}))) == [("a.py", "dropped", "note", "flagged")]
     assert rows(check(document, keep(document, {other: 3, header: 3})))[0][1] == "signature"
     assert body in document.definitions["a.py"].units
 
