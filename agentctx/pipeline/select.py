@@ -129,7 +129,7 @@ def select_for(
     sizes = _sizes(options, main)
     services.progress("packing")
     with clock.stage("pack"):
-        packed = pack(_pack_input(understood), frame, tokenizer, sizes.window)
+        packed = pack(_pack_input(understood), frame, tokenizer, sizes.window, sizes.limit)
         tokenized = tokenize(packed.document, tokenizer)
     limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
@@ -178,7 +178,8 @@ def _sizes(options: RunOptions, main: Model | None) -> Sizes:
         window = options.window
     else:
         window = 2 * budget if context is None else min(2 * budget, max(context - options.max_new, budget))
-    return Sizes(min(budget, window), window)
+    limit = budget if options.keep is None else max(1, ceil(options.keep * window))
+    return Sizes(min(limit, window), window)
 
 
 def _pack_input(understood: Understood) -> PackInput:

@@ -20,6 +20,8 @@ FILE_LINE_TOKENS = 24  # upper estimates: the document is counted exactly afterw
 ELISION_TOKENS = 14
 CHUNK_SHARE = 0.7  # of the window, before signatures
 FILL_SHARE = 0.97  # the rest is for the imports of what came last
+GUESS_SHARE = 0.25  # of the budget, for guessed targets
+BYTES_PER_TOKEN = 4
 LARGE_SHARE = 0.35  # a chunk above this share of the room is shown in parts
 
 
@@ -101,10 +103,12 @@ def choose(
     ranking: Sequence[Ranked],
     count: Count,
     room: int,
+    budget: int,
 ) -> Choice:
-    """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit."""
+    """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit;
+    `budget` is what will be kept in the end."""
     chooser = Chooser(graph, count, room)
-    targets, guessed = targets_of(located, ranking, graph)
+    targets, guessed = targets_of(located, ranking, graph, budget)
     chooser.add(located.pinned)
     for symbol in (*targets, *located.frames):
         _add_whole(chooser, graph, symbol)
@@ -120,13 +124,28 @@ def choose(
     return Choice(units, targets, guessed)
 
 
-def targets_of(located: Located, ranking: Sequence[Ranked], graph: RepoGraph) -> tuple[tuple[str, ...], bool]:
-    """The definitions to edit; without focus and frames the best ranked functions, marked as guessed."""
+def targets_of(
+    located: Located, ranking: Sequence[Ranked], graph: RepoGraph, room: int | None = None
+) -> tuple[tuple[str, ...], bool]:
+    """The definitions to edit; without focus and frames the best ranked functions, marked as guessed.
+
+    Guesses are pinned whole, so after the first one they may take only GUESS_SHARE of `room` tokens (None: any):
+    a guess must not put out what else the ranking, or a drafter, finds.
+    """
     if located.targets:
         return located.targets, False
     kinds = (SymbolKind.FUNCTION, SymbolKind.METHOD)
-    best = [one.chunk.symbol for one in ranking if one.score > 0 and one.chunk.symbol]
-    return tuple(s for s in best if s in graph.symbols and graph.symbols[s].kind in kinds)[:MAX_GUESSED], True
+    guesses: list[str] = []
+    used = 0
+    for one in ranking:
+        symbol = graph.symbols.get(one.chunk.symbol or "")
+        if one.score <= 0 or symbol is None or symbol.kind not in kinds:
+            continue
+        used += len(one.chunk.text) // BYTES_PER_TOKEN
+        if guesses and (len(guesses) == MAX_GUESSED or (room is not None and used > GUESS_SHARE * room)):
+            break
+        guesses.append(symbol.id)
+    return tuple(guesses), True
 
 
 def units_of(graph: RepoGraph, symbol: str) -> list[UnitKey]:

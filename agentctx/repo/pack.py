@@ -6,7 +6,7 @@ later stages need (definitions, links, what the task is about) is copied in, in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentctx.assemble import Assembled, Block, Gap, Key, Piece, assemble, indentation
@@ -17,7 +17,7 @@ from agentctx.repo.logtext import log_pieces
 from agentctx.repo.packlinks import definitions_and_links
 from agentctx.repo.rank import Ranked, test_text, unit_scores
 from agentctx.repo.terms import query_terms
-from agentctx.source import FileSyntax, Link, RepoGraph, UnitKind
+from agentctx.source import FileSyntax, Link, RepoGraph, Resolution, SymbolKind, UnitKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +56,26 @@ TEST_SHARE = 0.25  # of the window, at most; as much again for the log
 _ROUNDS = 4
 
 
-def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int) -> Packed:
-    """Fill `window` tokens. What must be said (system, request, tail) is packed even if it is more."""
+def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, budget: int) -> Packed:
+    """Fill `window` tokens, of which `budget` will be kept.
+
+    What must be said (system, request, tail) is packed even if it is more.
+    """
     links = links_by_unit(given.graph)
     count = _counter(given, tokenizer)
     blocks_before, blocks_after, notes = _fixed_blocks(given, frame, tokenizer, window, links)
+    tests = {block.file.path for block in blocks_after if block.file is not None}
     fixed = _count_blocks([*blocks_before, *blocks_after], tokenizer)
     room = max(0, window - fixed)
     for _ in range(_ROUNDS):
-        choice = choose(given.graph, links, given.located, given.ranking, count, room)
-        code = _code_blocks(given, choice)
+        choice = choose(given.graph, links, given.located, given.ranking, count, room, budget)
+        code = _code_blocks(given, choice, tests)
         made = assemble([*blocks_before, *code, *blocks_after])
         n_tokens = _count_units(made, tokenizer)
         if n_tokens <= window or not room:
             break
         room = max(0, room - (n_tokens - window) - 8)
-    return Packed(_document(given, choice, made, _known_files(given, choice)), n_tokens, notes)
+    return Packed(_document(given, choice, made, _known_files(given, {*choice.units, *tests})), n_tokens, notes)
 
 
 def _counter(given: PackInput, tokenizer: Tokenizer) -> Callable[[Sequence[UnitKey]], list[int]]:
@@ -130,21 +134,10 @@ def _test_blocks(
     """The failing tests with their fixtures; those that don't fit are shown by their header."""
     chooser = Chooser(given.graph, _counter(given, tokenizer), room)
     symbols = (*given.located.failing_tests, *given.located.fixtures)
-    paths = {given.graph.symbols[symbol].path for symbol in symbols}
+    in_part = sum(not _add_test(chooser, given, links, symbol, first=symbol == symbols[0]) for symbol in symbols)
+    _add_helpers(chooser, given, links)
     for key in given.located.pinned:
-        if key[0] in paths:
-            chooser.add([key])
-    in_part = 0
-    for number, symbol in enumerate(symbols):
-        keys = units_of(given.graph, symbol)
-        via = {(p, link.via) for p, u in keys for link in links.get((p, u), ()) if link.via is not None}
-        if chooser.add([*keys, *sorted(via)]) or chooser.add(keys):
-            continue
-        in_part += 1
-        header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
-        if number == 0:  # one failing test is always named
-            chooser.chosen.room = max(room, chooser.cost(chooser.closed(header)))
-        for key in (*header, *keys):
+        if key[0] in chooser.chosen.units:
             chooser.add([key])
     notes: tuple[str, ...] = ()
     if in_part:
@@ -155,12 +148,49 @@ def _test_blocks(
     return blocks, notes
 
 
+def _add_test(chooser: Chooser, given: PackInput, links: Links, symbol: str, *, first: bool) -> bool:
+    """A test with the imports that it needs; as much of it as fits. Says whether it is whole."""
+    keys = units_of(given.graph, symbol)
+    via = {(path, link.via) for path, u in keys for link in links.get((path, u), ()) if link.via is not None}
+    if chooser.add([*keys, *sorted(via)]) or chooser.add(keys):
+        return True
+    header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
+    if first:  # one failing test is always named
+        chooser.chosen.room = max(chooser.chosen.room, chooser.cost(chooser.closed(header)))
+    for key in (*header, *keys):
+        chooser.add([key])
+    return False
+
+
+def _add_helpers(chooser: Chooser, given: PackInput, links: Links) -> None:
+    """What the tests use of test files (helpers, constants, base classes): whole while there is room, else headers."""
+    seen: set[str] = set()
+    todo = [(path, unit) for path, units in sorted(chooser.chosen.units.items()) for unit in sorted(units)]
+    while todo:
+        found = [target for key in todo for link in links.get(key, ()) for target in _certain(link)]
+        todo = []
+        for symbol in dict.fromkeys(found):
+            known = given.graph.symbols[symbol]
+            if symbol in seen or known.kind is SymbolKind.MODULE or not given.graph.files[known.path].is_test:
+                continue
+            seen.add(symbol)
+            keys = units_of(given.graph, symbol) if known.kind is not SymbolKind.CLASS else []
+            if not (keys and chooser.add(keys)):
+                keys = [(known.path, known.header)]
+                chooser.add(keys)
+            todo.extend(key for key in keys if chooser.chosen.has(key))
+
+
+def _certain(link: Link) -> tuple[str, ...]:
+    return link.targets if link.state is Resolution.RESOLVED else ()
+
+
 # ---------------------------------------------------------------- code
 
 
-def _code_blocks(given: PackInput, choice: Choice) -> list[Block]:
+def _code_blocks(given: PackInput, choice: Choice, tests: Collection[str]) -> list[Block]:
+    """Blocks of the chosen code; files in `tests` have their place in another section."""
     scores = _scores(given, choice)
-    tests = {given.graph.symbols[s].path for s in (*given.located.failing_tests, *given.located.fixtures)}
     units = {path: chosen for path, chosen in choice.units.items() if path not in tests}
     stable = {path: chosen for path, chosen in units.items() if path not in given.changed}
     edited = {path: chosen for path, chosen in units.items() if path in given.changed}
@@ -170,9 +200,8 @@ def _code_blocks(given: PackInput, choice: Choice) -> list[Block]:
     ]
 
 
-def _known_files(given: PackInput, choice: Choice) -> dict[str, PromptFile]:
-    tests = {given.graph.symbols[s].path for s in (*given.located.failing_tests, *given.located.fixtures)}
-    return {path: _prompt_file(given, path) for path in sorted({*choice.units, *tests})}
+def _known_files(given: PackInput, paths: Collection[str]) -> dict[str, PromptFile]:
+    return {path: _prompt_file(given, path) for path in sorted(paths)}
 
 
 def _scores(given: PackInput, choice: Choice) -> dict[UnitKey, tuple[float, str]]:
