@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,8 @@ _VALIDATOR = Draft202012Validator(load_schema())
 
 def check_json(data: Any) -> None:
     """Fails with what is wrong and where."""
-    errors = [f"{error.json_path}: {error.message}" for error in _VALIDATOR.iter_errors(data)]
+    written = json.loads(json.dumps(data))  # tuples become lists
+    errors = [f"{error.json_path}: {error.message}" for error in _VALIDATOR.iter_errors(written)]
     assert errors == []
 
 
