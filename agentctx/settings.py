@@ -1,7 +1,7 @@
 """Where options come from: environment and files -> the layers of `config.resolve`. IO.
 
 Files: `agentctx.toml` at the repository's root, `[tool.agentctx]` of its pyproject.toml, and
-`agentctx/config.toml` in the user's configuration folder. `[runs]` and `[task]` tables are left to their readers.
+`config.toml` in the user's configuration folder. A `[runs]` table is not ours to read.
 """
 
 from __future__ import annotations

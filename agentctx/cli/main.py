@@ -80,8 +80,9 @@ def main() -> None:
     """Pack a repository, a failing log and tests into one prompt; keep what an edit needs; say what is left out.
 
     \b
-    Exit codes: 0 ok; 1 findings, or the checks failed (nothing landed); 2 usage; 3 conflict (nothing written);
-    4 an engine or a model is not available; 70 a bug; 130 interrupted (rolled back).
+    Exit codes: 0 ok; 1 findings, or the checks failed (nothing landed);
+    2 usage; 3 conflict (nothing written); 4 an engine or a model is not
+    available; 70 a bug; 130 interrupted (rolled back).
     """
 
 
