@@ -155,8 +155,9 @@ def _add_test(chooser: Chooser, given: PackInput, links: Links, symbol: str, *, 
     if chooser.add([*keys, *sorted(via)]) or chooser.add(keys):
         return True
     header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
-    if first:  # one failing test is always named
-        chooser.chosen.room = max(chooser.chosen.room, chooser.cost(chooser.closed(header)))
+    cost = chooser.cost(chooser.closed(header))
+    if first and cost <= 2 * chooser.chosen.room:  # one is named, unless its parameters alone would put out the code
+        chooser.chosen.room = max(chooser.chosen.room, cost)
     for key in (*header, *keys):
         chooser.add([key])
     return False

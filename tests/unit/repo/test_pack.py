@@ -83,11 +83,28 @@ def test_a_larger_window_shows_more(deep: Understood) -> None:
 def test_what_must_be_said_is_packed_even_if_it_is_more(chunks: Understood) -> None:
     made = packed(chunks, 10, replace(FRAME, request="a long request " * 20))
     kinds = {unit.section for unit in made.document.units}
-    assert {Section.SYSTEM, Section.REQUEST, Section.TESTS, Section.LOG} <= kinds
+    assert {Section.SYSTEM, Section.REQUEST, Section.LOG} <= kinds
     assert Section.CODE not in kinds
     assert made.n_tokens > 10
     assert any("failing tests and fixtures are packed in part" in note for note in made.notes)
     assert any("parts of the log exceed its share" in note for note in made.notes)
+
+
+def test_a_test_whose_header_alone_is_more_than_half_of_the_window_leaves_the_room_to_code(empty: Repo) -> None:
+    values = "".join(f"        ({n}, 'a long value in a table of parameters', {n}),\n" for n in range(100))
+    head = f"import pytest\nimport lib\n\n\n@pytest.mark.parametrize('a, b, c', [\n{values}])\n"
+    empty.commit(
+        {
+            "tests/test_lib.py": f"{head}def test_load(a, b, c):\n    assert lib.load(a) == c\n",
+            "lib.py": "".join(f"def load{n or ''}(n):\n    return n + {n}\n\n\n" for n in range(99)),
+        }
+    )
+    made = packed(understood(empty, tests=["tests/test_lib.py::test_load"], log=b""), 600)
+    assert made.n_tokens <= 600
+    assert b"def load(n)" in made.document.text
+    assert any("packed in part or not at all" in note for note in made.notes)
+    whole = packed(understood(empty, tests=["tests/test_lib.py::test_load"], log=b""), 8000)
+    assert b"def test_load(a, b, c)" in whole.document.text
 
 
 def test_tests_and_log_take_a_quarter_each_at_most(deep: Understood) -> None:
