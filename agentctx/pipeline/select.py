@@ -217,7 +217,7 @@ class Chosen:
     n_tokens: int
 
 
-_ROUNDS = 6
+_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,7 @@ class _Chooser:
         """Selection for a contiguous prompt, whose elision comments count: the limit given to the selection is
         moved until the text itself is within the budget and as near to it as the units allow."""
         aim, best, least = self.limit, None, self.tokenized.n_tokens
+        fits, too_much = 0, 2 * self.limit  # the largest aim that was within the budget, the least that was not
         for _ in range(_ROUNDS):
             try:
                 selection, omissions = self._select(scores, aim)
@@ -252,11 +253,17 @@ class _Chooser:
             if selection.limit > aim or selection.n_tokens > aim:  # --over-budget raise or dense: a finding says so
                 return Chosen(replace(selection, limit=max(self.limit, n_tokens)), omissions, text, n_tokens)
             least, spare = min(least, n_tokens), self.limit - n_tokens
-            if spare >= 0 and (best is None or n_tokens > best.n_tokens):
-                best = Chosen(replace(selection, limit=self.limit), omissions, text, n_tokens)
-            if 0 <= spare <= self.limit // 50 or (spare > 0 and selection.n_tokens >= self.tokenized.n_tokens):
+            if spare >= 0:
+                fits = aim
+                if best is None or n_tokens > best.n_tokens:
+                    best = Chosen(replace(selection, limit=self.limit), omissions, text, n_tokens)
+                if spare <= self.limit // 50 or selection.n_tokens >= self.tokenized.n_tokens:
+                    break
+            else:
+                too_much = aim
+            aim = _next_aim(aim, spare, fits, too_much)
+            if not fits < aim < too_much:
                 break
-            aim = max(1, aim + spare - (0 if spare > 0 else 4))
         if best is None:
             raise BudgetError(
                 f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
@@ -273,6 +280,14 @@ class _Chooser:
         repairs = self.options.on_omission is not OnOmission.FLAG
         with self.clock.stage("select"):
             return keep(self.tokenized, scores, self.pins, wanted, repairs=repairs, index=self.index)
+
+
+def _next_aim(aim: int, spare: int, fits: int, too_much: int) -> int:
+    """By what is spare (or too much), within what is known to fit and not to fit."""
+    wanted = aim + spare if spare > 0 else aim + spare - max(4, aim // 64)
+    if fits and not fits < wanted < too_much:
+        return (fits + too_much) // 2
+    return max(1, min(wanted, too_much - 1))
 
 
 def _decide(
