@@ -50,7 +50,7 @@ OMISSIONS = OmissionReport(
             referenced_from=tuple(("b.py", n) for n in range(1, 6)),
         ),
         omission("a.py::kept", SymbolState.KEPT, severity="none", action=OmissionAction.NONE),
-        omission("a.py::sig", SymbolState.SIGNATURE, severity="none", action=OmissionAction.REPAIRED),
+        omission("a.py::sig", SymbolState.SIGNATURE, severity="error", action=OmissionAction.REPAIRED),
     )
 )
 

@@ -48,7 +48,7 @@ def _omission(omission: Omission) -> dict[str, Any]:
     places = [(path, line) for path, line in omission.referenced_from if line is not None]
     result: dict[str, Any] = {
         "ruleId": omission.state.value,
-        "level": _level(omission.severity),
+        "level": _level(omission.severity) if omission.is_finding else "none",  # the severity it had before
         "kind": "fail" if omission.is_finding else "informational",
         "message": {"text": f"'{omission.name}' is {omission.state.value} ({omission.action.value})"},
         "locations": [_location(*place) for place in places[:1]],
