@@ -53,7 +53,7 @@ class Packed:
 
 Links = Mapping[UnitKey, list[Link]]
 TEST_SHARE = 0.25  # of the window, at most; as much again for the log
-_ROUNDS = 4
+_SPARE = (8, 32, 128, 512)  # tokens that the next round leaves, as long as the estimates were too low; then all
 
 
 def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, budget: int) -> Packed:
@@ -67,14 +67,14 @@ def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, budg
     tests = {block.file.path for block in blocks_after if block.file is not None}
     fixed = _count_blocks([*blocks_before, *blocks_after], tokenizer)
     room = max(0, window - fixed)
-    for _ in range(_ROUNDS):
+    for spare in (*_SPARE, window, 0):
         choice = choose(given.graph, links, given.located, given.ranking, count, room, budget)
         code = _code_blocks(given, choice, tests)
         made = assemble([*blocks_before, *code, *blocks_after])
         n_tokens = _count_units(made, tokenizer)
         if n_tokens <= window or not room:
             break
-        room = max(0, room - (n_tokens - window) - 8)
+        room = max(0, room - (n_tokens - window) - spare)
     return Packed(_document(given, choice, made, _known_files(given, {*choice.units, *tests})), n_tokens, notes)
 
 
