@@ -116,14 +116,14 @@ def _overlay(job: Job) -> dict[str, bytes]:
     """The bytes of open files that differ from what is on disk."""
     found = {}
     for path, file in sorted(job.open.items()):
-        saved = _saved(job.root / path)
+        saved = saved_bytes(job.root / path)
         data = buffer_bytes(file.text, saved)
         if data != saved:
             found[path] = data
     return found
 
 
-def _saved(file: Path) -> bytes | None:
+def saved_bytes(file: Path) -> bytes | None:
     """What is on disk, None where nothing can be read: the buffer is all that there is."""
     try:
         return file.read_bytes()

@@ -181,6 +181,10 @@ def _documents(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
         put(ls, params.text_document.uri)
+        view = ls.session.snapshot()
+        path = ls.path(params.text_document.uri)
+        if path is not None and view.state is State.READY and not ls.pulls:
+            ls.push(params.text_document.uri, diagnostics(view, path, ls.codec), params.text_document.version)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
@@ -188,7 +192,7 @@ def _documents(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def saved(ls: Server, params: lsp.DidSaveTextDocumentParams) -> None:
-        ls.session.touch(0.0)
+        ls.session.written([ls.path(params.text_document.uri)], 0.0)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -200,7 +204,7 @@ def _documents(server: Server) -> None:
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def touched(ls: Server, params: lsp.DidChangeWatchedFilesParams) -> None:
-        ls.session.touch(DEBOUNCE)
+        ls.session.written([ls.path(change.uri) for change in params.changes], DEBOUNCE)
 
 
 def _pull(server: Server) -> None:

@@ -2,14 +2,15 @@
 
 All methods run on the event loop's thread. A selection runs in a thread of its own (never in the server's pool,
 which also reads the client's messages); one runs at a time, and its result is dropped when anything has changed
-meanwhile. Features get a frozen `View`.
+meanwhile. Events that change nothing that a selection reads (a file is opened as it is on disk) don't ask for one.
+Features get a frozen `View`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,8 @@ from types import MappingProxyType
 
 from agentctx import settings
 from agentctx.errors import AgentctxError
-from agentctx.lsp.job import Job, OpenFile, Selected, Selector, TaskRequest, run_job
+from agentctx.lsp.convert import buffer_bytes
+from agentctx.lsp.job import Job, OpenFile, Selected, Selector, TaskRequest, run_job, saved_bytes
 from agentctx.lsp.view import State, View
 
 log = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class Session:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="agentctx-select")
         self._pins: tuple[str, ...] = ()
         self._open: dict[str, OpenFile] = {}
+        self._disk: dict[str, bytes | None] = {}  # of open files: what was on disk when we were last told to look
         self._selected: Selected | None = None
         self._number = 0
         self._state = State.NO_TASK
@@ -81,13 +84,37 @@ class Session:
 
     def put(self, path: str, file: OpenFile) -> None:
         """A file was opened or its text changed."""
+        before = self._open.get(path)
+        if before is None:
+            self._disk[path] = saved_bytes(self.root / path)
         self._open[path] = file
-        self.touch(DEBOUNCE)
+        news = self._is_edited(path, file) if before is None else before.text != file.text
+        if news or self._state is State.FAILED:
+            self.touch(DEBOUNCE)
 
     def close(self, path: str) -> None:
         """A file was closed: what is on disk counts again."""
-        if self._open.pop(path, None) is not None:
+        file = self._open.pop(path, None)
+        if file is not None and self._is_edited(path, file):
             self.touch(DEBOUNCE)
+        self._disk.pop(path, None)
+
+    def written(self, paths: Iterable[str | None], delay: float) -> None:
+        """Files were saved, or changed outside of the editor. Editors tell twice of their own saves: it counts once."""
+        news = [self._is_news(path) for path in paths]  # all of them: each look is remembered
+        if any(news) or self._state is State.FAILED:
+            self.touch(delay)
+
+    def _is_edited(self, path: str, file: OpenFile) -> bool:
+        """Whether the text isn't what was last seen on disk."""
+        saved = self._disk.get(path)
+        return saved is None or buffer_bytes(file.text, saved) != saved
+
+    def _is_news(self, path: str | None) -> bool:
+        if path is None or path not in self._open:
+            return True
+        before, self._disk[path] = self._disk.get(path), saved_bytes(self.root / path)
+        return self._disk[path] != before
 
     def set_task(self, task: TaskRequest) -> None:
         """Replace the current task; an empty one ends it."""
@@ -159,6 +186,9 @@ class Session:
         self._number += 1
         budget = selected.report.budget
         self._enter(State.READY, f"Kept {budget.kept:,} of {budget.packed:,} packed tokens (limit {budget.limit:,})")
+        view = self.snapshot()
+        if any(path in selected.data and view.fresh(path) is None for path in view.open):
+            self.touch(0.0)  # opened meanwhile, and changed on disk between our look and the selection's
 
     def _fail(self, error: BaseException) -> None:
         self._selected = None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pygls.workspace import PositionCodec
 
-from agentctx.lsp.convert import FilePositions, encode
+from agentctx.lsp.convert import FilePositions, buffer_bytes, encode
 from agentctx.lsp.job import OpenFile, Selected, TaskRequest
 from agentctx.source import Reference
 from agentctx.spans import ByteSpan
@@ -42,13 +42,14 @@ class View:
     number: int
 
     def fresh(self, path: str) -> Selected | None:
-        """The selection, if it has seen the file's text as it is now."""
-        if self.selected is None:
-            return None
-        file = self.open.get(path)
-        if file is not None and self.selected.versions.get(path) != file.version:
-            return None
-        return self.selected
+        """The selection, if it has seen the file's text as it is now: in the editor, or the same bytes on disk."""
+        selected, file = self.selected, self.open.get(path)
+        if selected is None or file is None or selected.versions.get(path) == file.version:
+            return selected
+        seen = selected.data.get(path)
+        if seen is None:  # a file that isn't indexed, or a new one that the running selection will see
+            return None if self.state is State.RUNNING else selected
+        return selected if buffer_bytes(file.text, seen) == seen else None
 
     def positions(self, selected: Selected, path: str, codec: PositionCodec) -> FilePositions | None:
         """Positions in a file as the selection read it; None for a file that it did not read."""

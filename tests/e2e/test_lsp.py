@@ -107,6 +107,17 @@ class Editor:
         change = lsp.TextDocumentContentChangeWholeDocument(text)
         self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, [change]))
 
+    def save(self, path: str) -> None:
+        self.client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(self.uri(path))))
+
+    def close(self, path: str) -> None:
+        self.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(self.uri(path))))
+
+    def watched(self, path: str) -> None:
+        """The editor's file watcher saw a change on disk."""
+        event = lsp.FileEvent(self.uri(path), lsp.FileChangeType.Changed)
+        self.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+
     async def request(self, method: str, params: object = None) -> Any:
         answer = await self.client.protocol.send_request_async(method, params)
         return answer._asdict() if hasattr(answer, "_asdict") else answer
@@ -272,6 +283,40 @@ async def test_unsaved_text_counts_and_stale_answers_are_not_given(kind: Kind, r
         assert list(changed.items) == []
         assert await editor.findings("shop/prices.py") == []
         assert (root / "shop/prices.py").read_text(encoding="utf-8") == PRICES
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[1]])
+async def test_what_changes_nothing_starts_no_selection(kind: Kind, root: Path) -> None:
+    async with connected(kind, root) as editor:
+        await editor.set_task(request=REQUEST, focus=["shop/prices.py#price"], budget=700)
+        await editor.settled()
+        editor.states.clear()
+        editor.open("shop/prices.py", PRICES)
+        assert len(await editor.findings("shop/prices.py")) == 2
+        assert "**kept**" in await editor.hover("shop/prices.py", LINE)
+        editor.type("shop/prices.py", PRICES)
+        editor.save("shop/prices.py")
+        editor.close("shop/prices.py")
+        editor.open("shop/prices.py", PRICES)
+        assert len(await editor.findings("shop/prices.py")) == 2
+        assert editor.states == []
+
+        text = "# one\n" + PRICES
+        editor.type("shop/prices.py", text)
+        await editor.settled()
+        editor.states.clear()
+        (root / "shop/prices.py").write_text(text, encoding="utf-8")
+        editor.save("shop/prices.py")
+        editor.watched("shop/prices.py")
+        await editor.settled()
+        editor.watched("shop/prices.py")
+        await editor.settled()
+        assert editor.states == ["running", "ready"]
+
+        editor.watched("shop/rates.py")
+        await editor.settled()
+        assert editor.states == ["running", "ready"] * 2
+        assert len(await editor.findings("shop/prices.py")) == 2
 
 
 async def test_the_pin_goes_into_an_open_configuration(root: Path) -> None:
