@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from agentctx import settings
 from agentctx.errors import ModelUnavailable
 from agentctx.models import store
 from agentctx.models.folder import ModelFolder
 from tests.trees import META, REPOS, Repo
 
 KEPT = ("AGENTCTX_UPDATE_CASES",)
-_REAL_CACHE = store.cache_root(os.environ)  # before any test's environment is made
+_REAL_CACHE = settings.cache_root(os.environ)  # before any test's environment is made
 
 
 @pytest.fixture(autouse=True)

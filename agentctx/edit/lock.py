@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from agentctx.errors import ConflictError, EditError
+from agentctx.locks import try_lock
 
 _POLL_SECONDS = 0.05
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> bool:
-        os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # far behind the text, which others may read
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 @contextmanager
@@ -49,7 +29,7 @@ def locked(path: Path, *, wait_seconds: float = 0.0) -> Iterator[None]:
         raise EditError(f"can't write the lock {path}: {error.strerror}") from error
     try:
         until = time.monotonic() + wait_seconds
-        while not _try_lock(descriptor):
+        while not try_lock(descriptor):
             if time.monotonic() >= until:
                 owner = os.pread(descriptor, 64, 0).decode("ascii", "replace").strip() if os.name == "posix" else "?"
                 raise ConflictError(

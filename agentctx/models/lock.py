@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from agentctx.locks import try_lock
 
 _POLL_SECONDS = 0.2
 
@@ -18,32 +19,11 @@ def locked(path: Path, *, on_wait: Callable[[], None] | None = None) -> Iterator
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not _try_lock(descriptor):
+        if not try_lock(descriptor):
             if on_wait is not None:
                 on_wait()
-            while not _try_lock(descriptor):
+            while not try_lock(descriptor):
                 time.sleep(_POLL_SECONDS)
         yield
     finally:
         os.close(descriptor)  # closing releases the lock
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

@@ -9,11 +9,8 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import platformdirs
 
 from agentctx.errors import ModelUnavailable, UnavailableError
 from agentctx.models import hub
@@ -24,12 +21,6 @@ from agentctx.models.sources import Source, obtain
 from agentctx.models.wheels import Progress
 
 _SPARE_BYTES = 50_000_000
-
-
-def cache_root(env: Mapping[str, str]) -> Path:
-    """AGENTCTX_CACHE_DIR, else the user's cache folder on this system."""
-    override = env.get("AGENTCTX_CACHE_DIR")
-    return Path(override).expanduser().absolute() if override else Path(platformdirs.user_cache_dir("agentctx", False))
 
 
 def models_dir(cache: Path) -> Path:

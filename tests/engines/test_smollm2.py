@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import os
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from engine_models import Oracle, oracle_of, sparse, tokenized
 
-from agentctx.errors import UnavailableError
 from agentctx.models import info as model_info
-from agentctx.models import store
+from agentctx.models.counting import tokenizer_of
+from agentctx.models.folder import ModelFolder
 from agentctx.spec import engines
 from agentctx.spec.protocols import ChatFrame, SampleParams, ScoreOptions
 
@@ -23,38 +21,16 @@ pytestmark = pytest.mark.model
 N = 256
 
 
-class FolderTokenizer:
-    """tokenizer.json as it is: enough to decode and to find the end tokens."""
-
-    def __init__(self, path: str) -> None:
-        from tokenizers import Tokenizer
-
-        self._tokenizer = Tokenizer.from_file(path)
-        self.name, self.digest = "smollm2", "d"
-
-    def encode(self, text: str, *, special: bool = False) -> tuple[list[int], list[int]]:
-        return self._tokenizer.encode(text, add_special_tokens=False).ids, []
-
-    def count_batch(self, texts: Sequence[str]) -> list[int]:
-        return [len(self.encode(text)[0]) for text in texts]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        return str(self._tokenizer.decode(list(ids)))
-
-
 @pytest.fixture(scope="module")
-def loaded() -> tuple[Any, Oracle, np.ndarray]:
-    try:
-        folder = store.resolve("smollm2", store.cache_root(os.environ))
-    except UnavailableError as error:
-        pytest.skip(f"{error.message}: {error.hint}")
-    tokenizer = FolderTokenizer(str(folder.path / "tokenizer.json"))
+def loaded(model_folder: ModelFolder) -> tuple[Any, Oracle, np.ndarray]:
+    folder = model_folder
+    tokenizer = tokenizer_of(folder)
     engine = engines.load("torch").load_engine(
         folder.path, "smollm2", tokenizer=tokenizer, chat=ChatFrame(), info=model_info.info(folder)
     )
     code = inspect.getsource(textwrap)[:3000]
     text = f"<|im_start|>user\n{code}\nWhat does fill() return?<|im_end|>\n<|im_start|>assistant\n"
-    ids = np.asarray(tokenizer.encode(text)[0], np.int32)
+    ids = np.asarray(tokenizer.encode(text, special=True)[0], np.int32)
     return engine, oracle_of(folder.path), np.concatenate([ids[: N - 40], ids[-40:]])
 
 

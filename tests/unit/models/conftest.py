@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentctx.models.convert import convert
-from agentctx.models.store import cache_root
+from agentctx.settings import cache_root
 from tests.unit.models.tiny_models import Tiny, make_tiny
 
 

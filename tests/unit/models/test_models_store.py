@@ -18,7 +18,7 @@ from agentctx.errors import ModelUnavailable, UnavailableError
 from agentctx.models.folder import open_folder, verify
 from agentctx.models.registry import DEFAULT_ORDER, known_names
 from agentctx.models.sources import Source
-from agentctx.models.store import cache_root, default_model, fetch, list_models, models_dir, remove, resolve
+from agentctx.models.store import default_model, fetch, list_models, models_dir, remove, resolve
 from agentctx.models.wheels import PipOptions
 from tests.unit.models.tiny_models import Tiny, make_tiny
 
@@ -261,9 +261,3 @@ def test_list_default_and_remove(tiny_folder: Path, tmp_path: Path) -> None:
     assert default_model(tmp_path) == "smollm2"
     with pytest.raises(ModelUnavailable, match="is not in the cache"):
         remove("qwen2.5-coder-1.5b", tmp_path)
-
-
-def test_cache_root(tmp_path: Path) -> None:
-    assert cache_root({"AGENTCTX_CACHE_DIR": str(tmp_path)}) == tmp_path
-    assert cache_root({}).name == "agentctx"
-    assert cache_root({"AGENTCTX_CACHE_DIR": "here"}).is_absolute()
