@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from agentctx.cli.options import SELECTION, run_options, setup, task_options
+from agentctx.cli.options import SELECTION, Setup, run_options, setup, task_options
 from agentctx.cli.output import echo_json
+from agentctx.cli.services import CliServices
 from agentctx.errors import UsageError
 from agentctx.report import RunReport, exit_code
 
@@ -26,27 +27,30 @@ def check(staged: bool, since: str | None, form: str, **given: Any) -> int:
     With --staged or --since REV: calls of definitions whose signature the change alters or removes, where the
     call itself is not part of the change. Needs no model.
     """
-    from agentctx.cli.services import CliServices
-
     if staged and since:
         raise UsageError("--staged and --since contradict each other", hint="give one of them")
     made = setup(given)
-    services = CliServices()
     has_task = bool(made.task.request or made.task.logs or made.task.tests or made.task.focus)
-    if staged or since:
-        from agentctx.pipeline.change import check_change
-
-        report = check_change(made.root, made.task, made.options, services, since=since)
-    elif has_task:
-        from agentctx.pipeline.select import run
-
-        report = run("check", made.root, made.task, made.options, services).report
-    else:
+    if not (staged or since or has_task):
         raise UsageError(
             "nothing to check", hint="give a task (REQUEST, --log, --test, --focus), or --staged, or --since REV"
         )
+    with CliServices() as services:
+        report = _change_report(made, services, since) if staged or since else _task_report(made, services)
     _print(report, form)
     return exit_code(report, made.options.fail_on.value)
+
+
+def _change_report(made: Setup, services: CliServices, since: str | None) -> RunReport:
+    from agentctx.pipeline.change import check_change
+
+    return check_change(made.root, made.task, made.options, services, since=since)
+
+
+def _task_report(made: Setup, services: CliServices) -> RunReport:
+    from agentctx.pipeline.select import run
+
+    return run("check", made.root, made.task, made.options, services).report
 
 
 def _print(report: RunReport, form: str) -> None:

@@ -43,12 +43,9 @@ def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given
     made = setup(given)
     if not (made.task.request or made.task.logs or made.task.tests):
         raise UsageError("nothing to do", hint="give REQUEST, --test or --log")
-    services = CliServices()
-    try:
-        request = EditRequest(made.root, made.task, made.options, apply, baseline)
+    request = EditRequest(made.root, made.task, made.options, apply, baseline)
+    with CliServices() as services:
         report = run_edit(request, services, vcs.clean_environment())
-    finally:
-        services.close()
     if form == "json":
         echo_json(report.to_dict())
     else:

@@ -61,7 +61,8 @@ def select_outcome(command: str, given: dict[str, Any]) -> tuple[Outcome, RunOpt
     from agentctx.pipeline.select import run
 
     made = setup(given)
-    return run(command, made.root, made.task, made.options, CliServices()), made.options
+    with CliServices() as services:
+        return run(command, made.root, made.task, made.options, services), made.options
 
 
 def _failed(report: RunReport, options: RunOptions) -> int:

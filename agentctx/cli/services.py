@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from agentctx import settings
 from agentctx.config import RunOptions
@@ -97,6 +97,12 @@ class CliServices:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)
     _status: Status | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def cache_dir(self) -> Path | None:

@@ -30,7 +30,7 @@ class RankWeights:
     module: float = 0.15  # the test file's name against the module's
     decay: float = 0.5  # of the walk, per hop
     hops: int = 3
-    size_power: float = 0.35  # scores are divided by size ** this: worth per token
+    size_power: float = 0.2  # scores are divided by size ** this: worth per token
     aside: float = 0.2  # factor for docs, examples, benchmarks and plain text
 
 
