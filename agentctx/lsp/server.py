@@ -24,6 +24,7 @@ from agentctx.lsp.features.hover import hover
 from agentctx.lsp.features.spans import spans
 from agentctx.lsp.features.task import plain, status, task_request
 from agentctx.lsp.job import OpenFile, Selector, TaskRequest
+from agentctx.lsp.protocol import Protocol
 from agentctx.lsp.session import DEBOUNCE, Session
 from agentctx.lsp.view import State, View
 from agentctx.pipeline.select import run
@@ -36,7 +37,7 @@ class Server(LanguageServer):
     """One client, one session: it begins with `initialize`."""
 
     def __init__(self, selector: Selector, environment: Mapping[str, str]) -> None:
-        super().__init__(SOURCE, __version__)
+        super().__init__(SOURCE, __version__, protocol_cls=Protocol)
         self.selector = selector
         self.environment = environment
         self._session: Session | None = None

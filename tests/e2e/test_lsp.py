@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -190,7 +191,8 @@ async def connected(kind: Kind, root: Path, options: object = None) -> AsyncIter
         "AGENTCTX_CACHE_DIR": str(root.parent / "cache"),
         "AGENTCTX_CONFIG_DIR": str(root.parent / "config"),
     }
-    await client.start_io(*SERVER, env=env)
+    flag = ["--stdio"] if kind.name == "visual_studio_code" else []  # its client library adds that by itself
+    await client.start_io(*SERVER, *flag, env=env)
     params = lsp.InitializeParams(
         capabilities=capabilities,
         workspace_folders=[lsp.WorkspaceFolder(uri=root.as_uri(), name="shop")],
@@ -345,6 +347,33 @@ async def test_the_pin_goes_into_an_open_configuration(root: Path) -> None:
         )
         assert (await editor.settled())["state"] == "ready"
         assert await editor.actions("shop/prices.py", place, []) == []
+
+
+async def test_parameters_may_be_left_out(root: Path) -> None:
+    server = await asyncio.create_subprocess_exec(
+        *SERVER, "--stdio", cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+
+    def send(**fields: object) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **fields}).encode()
+        server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    async def answer() -> Any:
+        head = await server.stdout.readuntil(b"\r\n\r\n")
+        return json.loads(
+            await server.stdout.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
+        )
+
+    send(id=1, method="initialize", params={"processId": None, "rootUri": root.as_uri(), "capabilities": {}})
+    assert (await answer())["result"]["serverInfo"]["name"] == "agentctx"
+    send(id=2, method="agentctx/status")
+    assert (await answer())["result"]["state"] == "no-task"
+    send(id=3, method="shutdown")
+    assert (await answer())["result"] is None
+    send(method="exit")
+    assert await server.wait() == 0
 
 
 async def test_mistakes_are_answered(root: Path) -> None:

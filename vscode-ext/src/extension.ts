@@ -45,15 +45,19 @@ class Extension {
     }
 
     restart(): Promise<void> {
-        this.queue = this.queue.then(async () => {
+        return this.enqueue(async () => {
             await this.stopNow();
             await this.startNow();
         });
-        return this.queue;
     }
 
     stop(): Promise<void> {
-        this.queue = this.queue.then(() => this.stopNow());
+        return this.enqueue(() => this.stopNow());
+    }
+
+    /** A step that fails must not keep the next ones from running. */
+    private enqueue(step: () => Promise<void>): Promise<void> {
+        this.queue = this.queue.then(step).catch((error: unknown) => this.log.error(String(error)));
         return this.queue;
     }
 
@@ -64,8 +68,10 @@ class Extension {
     private async stopNow(): Promise<void> {
         const client = this.client;
         this.client = undefined;
-        if (client !== undefined) {
-            await client.dispose();
+        try {
+            await client?.dispose();
+        } catch (error) {
+            this.log.warn(`not stopped: ${String(error)}`); // it never started, or crashed
         }
     }
 
@@ -87,7 +93,7 @@ class Extension {
                     : await this.client.sendRequest(setTask, this.task),
             );
         } catch (error) {
-            await this.failed(error);
+            void this.failed(error); // its message may stay open for long; a restart must not wait for it
         }
     }
 
@@ -96,7 +102,7 @@ class Extension {
             command: command.command,
             args: [...command.prefix, 'lsp', ...command.args],
             options: { cwd: folder.uri.fsPath },
-            transport: TransportKind.stdio,
+            transport: TransportKind.stdio, // adds --stdio
         };
         const options: LanguageClientOptions = {
             documentSelector: [
@@ -137,6 +143,7 @@ class Extension {
     }
 
     private async setTask(): Promise<void> {
+        await this.queue; // the server may just be starting
         const folder = workspace.workspaceFolders?.[0];
         const client = this.running();
         if (folder === undefined || client === undefined) {
@@ -154,10 +161,10 @@ class Extension {
 
 let extension: Extension | undefined;
 
-export async function activate(context: ExtensionContext): Promise<void> {
+export function activate(context: ExtensionContext): void {
     extension = new Extension();
     extension.register(context);
-    await extension.restart();
+    void extension.restart(); // commands work while the server starts, and when it can't
 }
 
 export async function deactivate(): Promise<void> {
