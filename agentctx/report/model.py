@@ -94,7 +94,7 @@ class CandidateRow:
 
 @dataclass(frozen=True, slots=True)
 class EditRow:
-    """How an edit ended. `outcome`: landed, shown, failed, conflict, already-passing."""
+    """How an edit ended. `outcome`: landed, shown, failed."""
 
     outcome: str
     run: str

@@ -1,0 +1,119 @@
+"""The packed prompt, in prompt coordinates. Pure data.
+
+`repo.pack` copies everything that later stages need into it; they never look back at the repository. All indices
+named `unit` are positions in `PromptDocument.units`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.spans import ByteSpan, LineSpan, tiles
+
+
+class Section(StrEnum):
+    """Parts of every prompt, in this order: stable first, so that prefix caches hit."""
+
+    SYSTEM = "system"
+    CODE = "code"
+    EDITED = "edited"  # code of files with uncommitted changes
+    TESTS = "tests"
+    LOG = "log"
+    REQUEST = "request"
+    TAIL = "tail"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptUnit:
+    """A unit in the prompt. `spine`: units to keep whenever this one is kept (closed, sorted)."""
+
+    index: int
+    section: Section
+    kind: UnitKind
+    span: ByteSpan
+    path: str | None = None
+    lines: LineSpan | None = None
+    symbol: str | None = None  # id of the innermost definition that holds it
+    spine: tuple[int, ...] = ()
+    score: float = 0.0  # rank score, higher is better, comparable within one document
+    why: str = ""  # strongest reasons of the rank, for people
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A repository definition that the packed code defines or refers to. `header` is None if it wasn't packed."""
+
+    symbol: str
+    name: str
+    kind: SymbolKind
+    path: str
+    lines: LineSpan
+    header: int | None
+    units: tuple[int, ...] = ()  # all of its packed units, header included; nested definitions too
+    parent: str | None = None
+    overrides: tuple[str, ...] = ()
+    overridden_by: tuple[str, ...] = ()
+    is_test: bool = False
+    is_fixture: bool = False
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLink:
+    """A use in a packed unit: what it may refer to. `via` is the import unit that brings the name in."""
+
+    unit: int
+    name: str
+    role: Role
+    state: Resolution
+    targets: tuple[str, ...]  # symbol ids, keys of PromptDocument.definitions
+    path: str | None
+    line: int | None
+    via: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackFacts:
+    """What the task is about, as symbol ids and unit indices."""
+
+    targets: tuple[str, ...] = ()
+    targets_guessed: bool = False
+    frames: tuple[str, ...] = ()  # definitions in the traceback, deepest first
+    frame_units: tuple[int, ...] = ()  # the units that hold the frames' lines
+    failing_tests: tuple[str, ...] = ()
+    fixtures: tuple[str, ...] = ()  # fixtures that the failing tests use
+    user_pins: tuple[int, ...] = ()  # units
+    error_units: tuple[int, ...] = ()  # log units with the error lines
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFile:
+    """A file with packed units. `comment` opens and closes a line comment in its language."""
+
+    path: str
+    comment: tuple[str, str]
+    n_lines: int
+    language: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptDocument:
+    """The packed prompt. Units tile `text`, in order."""
+
+    text: bytes
+    units: tuple[PromptUnit, ...]
+    files: Mapping[str, PromptFile] = field(default_factory=dict)
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+    links: tuple[PromptLink, ...] = ()
+    facts: PackFacts = PackFacts()
+
+    def __post_init__(self) -> None:
+        if not tiles([unit.span for unit in self.units], len(self.text)):
+            raise ValueError("the units don't tile the prompt")
+
+    def unit_text(self, unit: int) -> bytes:
+        span = self.units[unit].span
+        return self.text[span.start : span.end]

@@ -1,0 +1,37 @@
+"""What can be said of a model without loading it. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What can be said of a model without loading its weights."""
+
+    name: str  # as the user knows it
+    folder: str
+    n_layers: int
+    n_params: int
+    hidden_size: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_position: int
+    tokenizer_digest: str
+    architecture: str
+    tied: bool = True  # the output head is the embedding; else `n_params` counts both
+
+
+@dataclass(frozen=True, slots=True)
+class ChatFrame:
+    """The chat template around one system and one user message, as text with special tokens.
+
+    A prompt is `before_system + SYSTEM + before_user + USER + after_user`; empty strings for a model
+    without a template.
+    """
+
+    before_system: str = ""
+    before_user: str = ""
+    after_user: str = ""

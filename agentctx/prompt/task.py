@@ -1,0 +1,74 @@
+"""What the user asks for, and what the logs say. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TestRef:
+    """`PATH[::NAME...][[param]]` as given; `names` are the parts after the path, without the parameter."""
+
+    __test__ = False  # not a test class
+
+    path: str
+    names: tuple[str, ...] = ()
+    param: str | None = None
+
+    @property
+    def id(self) -> str:
+        base = "::".join((self.path, *self.names))
+        return f"{base}[{self.param}]" if self.param is not None else base
+
+
+@dataclass(frozen=True, slots=True)
+class FocusRef:
+    """`PATH`, `PATH:LINE` or `PATH#SYMBOL` as given (focus and user pins)."""
+
+    path: str
+    line: int | None = None
+    symbol: str | None = None
+
+    @property
+    def text(self) -> str:
+        if self.symbol is not None:
+            return f"{self.path}#{self.symbol}"
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the user asks for. `logs` are (name, raw bytes)."""
+
+    request: str = ""
+    tests: tuple[TestRef, ...] = ()
+    focus: tuple[FocusRef, ...] = ()
+    pins: tuple[FocusRef, ...] = ()
+    logs: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One traceback frame. `path` is repository-relative when `in_repo`, else as written in the log."""
+
+    path: str
+    line: int
+    function: str | None
+    in_repo: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the logs say. Frames are in log order, outermost first within each traceback.
+
+    `excerpt` is the cleaned log text that goes into the prompt (ANSI removed, errors and frames kept).
+    `notes` are sentences for the report: what was not understood, what was cut.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    failing: tuple[TestRef, ...] = ()
+    error_lines: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()  # identifiers, most telling first
+    excerpt: str = ""
+    text: str = ""  # the whole cleaned log, for lexical ranking
+    notes: tuple[str, ...] = ()
