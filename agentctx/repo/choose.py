@@ -16,10 +16,9 @@ from agentctx.source import Link, RepoGraph, Resolution, Role, SymbolKind
 UnitKey = tuple[str, int]
 Count = Callable[[Sequence[UnitKey]], list[int]]
 
-FILE_LINE_TOKENS = 24  # upper estimates: the document is counted exactly afterwards
-ELISION_TOKENS = 14
+FILE_LINE_TOKENS = 14  # estimates: the document is counted exactly afterwards
+ELISION_TOKENS = 10
 CHUNK_SHARE = 0.7  # of the window, before signatures
-FILL_SHARE = 0.97  # the rest is for the imports of what came last
 GUESS_SHARE = 0.25  # of the budget, for guessed targets
 BYTES_PER_TOKEN = 4
 LARGE_SHARE = 0.35  # a chunk above this share of the room is shown in parts
@@ -38,22 +37,37 @@ class Chosen:
 
 
 class Chooser:
-    """Adds groups of units while there is room. Costs are tokens; `count` gives those of units."""
+    """Adds groups of units while there is room. Costs are tokens; `count` gives those of units.
 
-    def __init__(self, graph: RepoGraph, count: Count, room: int) -> None:
+    A unit brings the import statements along that it needs: they are short, and without them it can't be read.
+    """
+
+    def __init__(self, graph: RepoGraph, links: Mapping[UnitKey, list[Link]], count: Count, room: int) -> None:
         self._graph = graph
+        self._links = links
         self._count = count
         self._tokens: dict[UnitKey, int] = {}
+        self._needs: dict[UnitKey, tuple[int, ...]] = {}
         self.chosen = Chosen(room)
 
     def closed(self, keys: Iterable[UnitKey]) -> list[UnitKey]:
-        """The keys with their spines, those that are not in yet, in order."""
-        wanted: dict[UnitKey, None] = {}
-        for path, unit in keys:
-            for other in (*self._graph.files[path].units[unit].spine, unit):
-                if not self.chosen.has((path, other)):
-                    wanted[(path, other)] = None
+        """The keys with their spines and the imports of both, those that are not in yet, in order."""
+        wanted: set[UnitKey] = set()
+        for key in keys:
+            wanted.update((key[0], unit) for unit in self._needed(key) if not self.chosen.has((key[0], unit)))
         return sorted(wanted)
+
+    def _needed(self, key: UnitKey) -> tuple[int, ...]:
+        """The unit itself, its spine, the imports that these need, and their spines."""
+        found = self._needs.get(key)
+        if found is None:
+            path, unit = key
+            units = self._graph.files[path].units
+            whole = {*units[unit].spine, unit}
+            via = {link.via for one in whole for link in self._links.get((path, one), ()) if link.via is not None}
+            found = tuple(sorted(whole.union(via, *(units[one].spine for one in via))))
+            self._needs[key] = found
+        return found
 
     def cost(self, keys: Sequence[UnitKey]) -> int:
         """Tokens that adding `keys` (closed) takes, marks included."""
@@ -64,7 +78,7 @@ class Chooser:
             present = self.chosen.units.get(path, set())
             total += 0 if present else FILE_LINE_TOKENS
             added = {unit for other, unit in keys if other == path}
-            total += ELISION_TOKENS * max(0, _runs(present | added) - _runs(present))
+            total += ELISION_TOKENS * (_runs(present | added) - _runs(present))
         return total
 
     def add(self, keys: Iterable[UnitKey], *, room: int | None = None) -> bool:
@@ -107,7 +121,7 @@ def choose(
 ) -> Choice:
     """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit;
     `budget` is what will be kept in the end."""
-    chooser = Chooser(graph, count, room)
+    chooser = Chooser(graph, links, count, room)
     targets, guessed = targets_of(located, ranking, graph, budget)
     chooser.add(located.pinned)
     for symbol in (*targets, *located.frames):
@@ -116,10 +130,8 @@ def choose(
         for symbol in _around(graph, targets):
             _add_core(chooser, graph, links, symbol, set(targets))
     _fill(chooser, graph, ranking, int(room * CHUNK_SHARE))
-    _imports(chooser, links)
     _signatures(chooser, graph, links)
-    _fill(chooser, graph, ranking, int(room * FILL_SHARE))
-    _imports(chooser, links)
+    _fill(chooser, graph, ranking, room)
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     return Choice(units, targets, guessed)
 
@@ -249,13 +261,6 @@ def _signatures(chooser: Chooser, graph: RepoGraph, links: Mapping[UnitKey, list
 def _header(graph: RepoGraph, symbol: str) -> UnitKey:
     found = graph.symbols[symbol]
     return (found.path, found.header)
-
-
-def _imports(chooser: Chooser, links: Mapping[UnitKey, list[Link]]) -> None:
-    """Import statements that bring in what the chosen code names; they are short and always worth it."""
-    for path, unit in _chosen_keys(chooser):
-        via = sorted({link.via for link in links.get((path, unit), ()) if link.via is not None})
-        chooser.add([(path, other) for other in via])
 
 
 def _chosen_keys(chooser: Chooser) -> list[UnitKey]:

@@ -132,9 +132,9 @@ def _test_blocks(
     given: PackInput, tokenizer: Tokenizer, room: int, links: Links
 ) -> tuple[list[Block], tuple[str, ...]]:
     """The failing tests with their fixtures; those that don't fit are shown by their header."""
-    chooser = Chooser(given.graph, _counter(given, tokenizer), room)
+    chooser = Chooser(given.graph, links, _counter(given, tokenizer), room)
     symbols = (*given.located.failing_tests, *given.located.fixtures)
-    in_part = sum(not _add_test(chooser, given, links, symbol, first=symbol == symbols[0]) for symbol in symbols)
+    in_part = sum(not _add_test(chooser, given, symbol, first=symbol == symbols[0]) for symbol in symbols)
     _add_helpers(chooser, given, links)
     for key in given.located.pinned:
         if key[0] in chooser.chosen.units:
@@ -148,11 +148,10 @@ def _test_blocks(
     return blocks, notes
 
 
-def _add_test(chooser: Chooser, given: PackInput, links: Links, symbol: str, *, first: bool) -> bool:
-    """A test with the imports that it needs; as much of it as fits. Says whether it is whole."""
+def _add_test(chooser: Chooser, given: PackInput, symbol: str, *, first: bool) -> bool:
+    """A test, as much of it as fits. Says whether it is whole."""
     keys = units_of(given.graph, symbol)
-    via = {(path, link.via) for path, u in keys for link in links.get((path, u), ()) if link.via is not None}
-    if chooser.add([*keys, *sorted(via)]) or chooser.add(keys):
+    if chooser.add(keys):
         return True
     header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
     cost = chooser.cost(chooser.closed(header))

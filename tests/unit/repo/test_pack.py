@@ -216,6 +216,27 @@ def test_a_module_consists_of_what_is_packed_of_its_file(empty: Repo) -> None:
     consistent(document, made)
 
 
+@pytest.mark.parametrize("window", [200, 300, 400, 600, 800])
+def test_a_packed_unit_brings_its_imports(empty: Repo, window: int) -> None:
+    modules = [f"m{n}" for n in range(30)]
+    imports = "".join(
+        f"import {name}  # noqa\n{name.upper()} = 'a long line of words that is not needed here'\n" for name in modules
+    )
+    uses = "".join(f"def use{n}(x):\n    return {name}.run(x)\n\n\n" for n, name in enumerate(modules))
+    empty.commit({"app.py": f"{imports}\n\n{uses}"})
+    made = understood(empty, request=" ".join(f"use{n}" for n in range(30)), log=b"")
+    document = packed(made, window).document
+    graph = made.index.graph
+    shown = {unit.lines.start for unit in document.units if unit.path == "app.py" and unit.lines}
+    needed = [
+        link
+        for link in graph.links
+        if link.via is not None and graph.files["app.py"].units[link.reference.unit].lines.start in shown
+    ]
+    assert needed
+    assert all(graph.files["app.py"].units[link.via or 0].lines.start in shown for link in needed)
+
+
 def test_facts(deep: Understood) -> None:
     document = packed(deep, 2000).document
     facts = document.facts
