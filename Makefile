@@ -1,17 +1,23 @@
-# agentctx: the developer's commands. Each sets up .venv by itself; nothing is installed outside of it.
+# agentctx: the developer's commands. Each sets up its .venv by itself; nothing is installed outside of it.
 #
-#   make demo        the main job end to end on the embedded model (SmolLM2-135M, a 93 MB download)
-#   make demo-code   the same on a pair of code models (0.5B drafts, 1.5B edits; 1.6 GB once)
-#   make test        the default suite: no GPU, no hub
-#   make lint        ruff, mypy, import contracts
+#   make demo          the main job end to end on the embedded model (SmolLM2-135M, a 93 MB download)
+#   make demo-code     the same on a pair of code models (0.5B drafts, 1.5B edits; 1.6 GB once)
+#   make test          the default suite: no GPU, no hub
+#   make test-editors  the VS Code package and the pre-commit hook; needs node and npm, no torch
+#   make lint          ruff, mypy, import contracts
 #
-# PYTHON picks the interpreter; PIP_ARGS goes to pip (an index, a wheelhouse, --no-index).
+# PYTHON picks the interpreter; PIP_ARGS goes to pip (an index, a wheelhouse, --no-index). pre-commit makes an
+# environment of its own for the hook: there pip goes by its own configuration (PIP_INDEX_URL, pip.conf).
 
 PYTHON ?= python3
 PIP_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+EDITORS := .venv-editors
+EDITORS_READY := $(EDITORS)/.ready
+NODE_READY := vscode-ext/node_modules/.ready
+PIP := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-code test test-editors lint format docs clean
@@ -19,15 +25,33 @@ READY := $(VENV)/.ready
 help:
 	@sed -n 's/^#   //p' Makefile
 
+# $(call venv,FOLDER): a virtual environment there, or why not
+define venv
+@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "agentctx needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=python3.11")'
+@command -v git >/dev/null || { echo "agentctx needs git"; exit 1; }
+@echo "== making $(1) (once)"
+@$(PYTHON) -m venv $(1) || { echo "this Python has no venv module (on Debian: apt-get install python3-venv)"; exit 1; }
+@$(1)/bin/python $(PIP) --upgrade 'pip>=25.1' $(PIP_ARGS)
+endef
+
 $(READY): pyproject.toml constraints-dev.txt
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "agentctx needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; set PYTHON=python3.11")'
-	@command -v git >/dev/null || { echo "agentctx needs git"; exit 1; }
-	@echo "== making $(VENV) (once)"
-	@$(PYTHON) -m venv $(VENV) || { echo "this Python has no venv module (on Debian: apt-get install python3-venv)"; exit 1; }
+	$(call venv,$(VENV))
 	@echo "== installing agentctx, torch and the development tools into $(VENV); torch is the large one"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' $(PIP_ARGS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints-dev.txt -e '.[torch]' --group dev $(PIP_ARGS)
+	@$(BIN)/python $(PIP) -c constraints-dev.txt -e '.[torch]' --group dev $(PIP_ARGS)
 	@touch $(READY)
+
+$(EDITORS_READY): pyproject.toml
+	$(call venv,$(EDITORS))
+	@echo "== installing agentctx (without torch), pytest and pre-commit into $(EDITORS)"
+	@$(EDITORS)/bin/python $(PIP) -e . --group editors $(PIP_ARGS)
+	@touch $(EDITORS_READY)
+
+$(NODE_READY): vscode-ext/package.json vscode-ext/package-lock.json
+	@command -v npm >/dev/null || { echo "the editor suite needs node 20 or newer with npm"; exit 1; }
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' || { echo "the editor suite needs node 20 or newer, this is $$(node --version)"; exit 1; }
+	@echo "== installing the extension's build tools into vscode-ext/node_modules (once)"
+	@cd vscode-ext && npm ci --no-audit --no-fund --loglevel=error
+	@touch $(NODE_READY)
 
 demo: $(READY)
 	@echo "== fetching the embedded model (once, 93 MB)"
@@ -46,10 +70,11 @@ test: $(READY)
 	@echo "== running the default suite"
 	@$(BIN)/python -m pytest
 
-test-editors: $(READY)
+test-editors: $(EDITORS_READY) $(NODE_READY)
 	@echo "== building and packaging the VS Code extension"
-	@cd vscode-ext && npm ci --no-audit --no-fund && npm run check && npm run build && npm run package
-	@$(BIN)/python -m pytest tests/editors
+	@cd vscode-ext && npm run --silent package
+	@echo "== running the editor suite; pre-commit installs the hook from the package index"
+	@$(EDITORS)/bin/python -m pytest tests/editors
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -61,4 +86,4 @@ docs: $(READY)
 	@$(BIN)/python tools/cli_docs.py > docs/cli.md
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EDITORS) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis
