@@ -79,9 +79,10 @@ class LocalModel:
         from agentctx.models import memory
 
         loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
-        need = memory.needed_bytes(loaded, n_tokens=self._n_tokens)
-        for note in memory.require(need, memory.available(), f"{what} {self.info.name}"):
-            self._say(note)
+        need, have = memory.needed_bytes(loaded, n_tokens=self._n_tokens), memory.available()
+        notes = memory.require(need, have, f"{what} {self.info.name}")
+        free = f"{have.n_bytes / 1e9:.1f} GB are free" if have.n_bytes is not None else "; ".join(notes)
+        self._say(f"loading {what} {self.info.name}: it needs {need / 1e9:.1f} GB of memory, {free}")
 
     def _params(self, n_layers: int) -> int:
         """Parameters of an early exit: embedding and head stay whole."""
