@@ -5,7 +5,16 @@ Import from here; the modules behind it hold one subject each.
 
 from agentctx.prompt.answer import Completion, EditPatch, FileEdit, Hunk
 from agentctx.prompt.arrays import Float32, Int32, readonly
-from agentctx.prompt.document import Definition, PackFacts, PromptDocument, PromptFile, PromptLink, PromptUnit, Section
+from agentctx.prompt.document import (
+    AbsentImport,
+    Definition,
+    PackFacts,
+    PromptDocument,
+    PromptFile,
+    PromptLink,
+    PromptUnit,
+    Section,
+)
 from agentctx.prompt.models import ChatFrame, ModelInfo
 from agentctx.prompt.omissions import Omission, OmissionAction, OmissionReport, SymbolState
 from agentctx.prompt.selection import PIN_TIERS, Finding, KeptUnit, Pin, PinReason, Pins, Selection, Why
@@ -14,6 +23,7 @@ from agentctx.prompt.tokens import SparsePrompt, TokenizedPrompt, Tokenizer, Tok
 
 __all__ = [
     "PIN_TIERS",
+    "AbsentImport",
     "ChatFrame",
     "Completion",
     "Definition",

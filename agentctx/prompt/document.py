@@ -62,8 +62,20 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentImport:
+    """An import statement outside the window that a packed unit needs."""
+
+    path: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PromptLink:
-    """A use in a packed unit: what it may refer to. `via` is the import unit that brings the name in."""
+    """A use in a packed unit: what it may refer to. `via` is the import unit that brings the name in.
+
+    `absent` is that import where it isn't packed.
+    """
 
     unit: int
     name: str
@@ -73,6 +85,7 @@ class PromptLink:
     path: str | None
     line: int | None
     via: int | None = None
+    absent: AbsentImport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,11 +50,12 @@ class Chooser:
         self._needs: dict[UnitKey, tuple[int, ...]] = {}
         self.chosen = Chosen(room)
 
-    def closed(self, keys: Iterable[UnitKey]) -> list[UnitKey]:
-        """The keys with their spines and the imports of both, those that are not in yet, in order."""
+    def closed(self, keys: Iterable[UnitKey], *, bare: bool = False) -> list[UnitKey]:
+        """The keys with their spines and (unless `bare`) the imports of both, those that are not in yet, in order."""
         wanted: set[UnitKey] = set()
-        for key in keys:
-            wanted.update((key[0], unit) for unit in self._needed(key) if not self.chosen.has((key[0], unit)))
+        for path, unit in keys:
+            needed = (*self._graph.files[path].units[unit].spine, unit) if bare else self._needed((path, unit))
+            wanted.update((path, other) for other in needed if not self.chosen.has((path, other)))
         return sorted(wanted)
 
     def _needed(self, key: UnitKey) -> tuple[int, ...]:
@@ -81,9 +82,13 @@ class Chooser:
             total += ELISION_TOKENS * (_runs(present | added) - _runs(present))
         return total
 
-    def add(self, keys: Iterable[UnitKey], *, room: int | None = None) -> bool:
-        """Add the keys with their spines if they fit; says whether everything is in."""
-        wanted = self.closed(keys)
+    def add_bare(self, key: UnitKey) -> bool:
+        """Add a unit that the task is about: without its imports (they can fill a page) where these don't fit."""
+        return self.add([key]) or self.add([key], bare=True)
+
+    def add(self, keys: Iterable[UnitKey], *, room: int | None = None, bare: bool = False) -> bool:
+        """Add the keys with what they need if that fits; says whether everything is in."""
+        wanted = self.closed(keys, bare=bare)
         if not wanted:
             return True
         cost = self.cost(wanted)
@@ -123,7 +128,9 @@ def choose(
     `budget` is what will be kept in the end."""
     chooser = Chooser(graph, links, count, room)
     targets, guessed = targets_of(located, ranking, graph, budget)
-    chooser.add(located.pinned)
+    if not chooser.add(located.pinned):
+        for key in located.pinned:
+            chooser.add_bare(key)
     for symbol in (*targets, *located.frames):
         _add_whole(chooser, graph, symbol)
     if not guessed:
@@ -185,9 +192,8 @@ def _add_whole(chooser: Chooser, graph: RepoGraph, symbol: str) -> None:
     if chooser.add(keys):
         return
     found = graph.symbols[symbol]
-    chooser.add([(found.path, found.header)])
-    for key in keys:
-        chooser.add([key])
+    for key in ((found.path, found.header), *keys):
+        chooser.add_bare(key)
 
 
 def _add_core(
@@ -199,7 +205,8 @@ def _add_core(
     if chooser.cost(chooser.closed(keys)) <= chooser.chosen.room // 10 and chooser.add(keys):
         return
     used = [key for key in keys if any(targets.intersection(link.targets) for link in links.get(key, ()))]
-    chooser.add([(found.path, found.header), *used])
+    for key in ((found.path, found.header), *used):
+        chooser.add_bare(key)
 
 
 def _fill(chooser: Chooser, graph: RepoGraph, ranking: Sequence[Ranked], limit: int) -> None:

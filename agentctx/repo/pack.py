@@ -138,7 +138,7 @@ def _test_blocks(
     _add_helpers(chooser, given, links)
     for key in given.located.pinned:
         if key[0] in chooser.chosen.units:
-            chooser.add([key])
+            chooser.add_bare(key)
     notes: tuple[str, ...] = ()
     if in_part:
         limit = "they exceed a quarter of the window"
@@ -154,11 +154,11 @@ def _add_test(chooser: Chooser, given: PackInput, symbol: str, *, first: bool) -
     if chooser.add(keys):
         return True
     header = [(given.graph.symbols[symbol].path, given.graph.symbols[symbol].header)]
-    cost = chooser.cost(chooser.closed(header))
+    cost = chooser.cost(chooser.closed(header, bare=True))
     if first and cost <= 2 * chooser.chosen.room:  # one is named, unless its parameters alone would put out the code
         chooser.chosen.room = max(chooser.chosen.room, cost)
     for key in (*header, *keys):
-        chooser.add([key])
+        chooser.add_bare(key)
     return False
 
 

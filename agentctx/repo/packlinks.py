@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentctx.assemble import Assembled, Key
-from agentctx.prompt import Definition, Evidence, PromptLink, PromptUnit, Task
+from agentctx.prompt import AbsentImport, Definition, Evidence, PromptLink, PromptUnit, Task
 from agentctx.source import Link, RepoGraph, Resolution, Role, Symbol, SymbolKind, UnitKind
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -18,7 +18,7 @@ def definitions_and_links(
     graph: RepoGraph, data: Mapping[str, bytes], evidence: Evidence, task: Task, made: Assembled
 ) -> tuple[dict[str, Definition], tuple[PromptLink, ...]]:
     """Every definition that is packed or referred to, by id; and the links from packed units, in unit order."""
-    links = [*_code_links(graph, made), *_mentions(graph, evidence, task, made)]
+    links = [*_code_links(graph, data, made), *_mentions(graph, evidence, task, made)]
     links.sort(key=lambda link: (link.unit, link.line or 0, link.name, link.role, link.targets))
     inside = _units_by_symbol(graph, made.units)
     packed = {symbol for symbol in inside if graph.symbols[symbol].kind is not SymbolKind.MODULE}
@@ -61,19 +61,31 @@ def _units_by_symbol(graph: RepoGraph, units: Sequence[PromptUnit]) -> dict[str,
     return inside
 
 
-def _code_links(graph: RepoGraph, made: Assembled) -> Iterator[PromptLink]:
+def _code_links(graph: RepoGraph, data: Mapping[str, bytes], made: Assembled) -> Iterator[PromptLink]:
     index = made.index
+    absent: dict[Key, AbsentImport] = {}
     for link in graph.links:
         unit = index.get((link.reference.path, link.reference.unit))
         if unit is None:
             continue
-        via = index.get((link.reference.path, link.via)) if link.via is not None else None
-        if link.state is Resolution.EXTERNAL and via is None:
+        if link.via is None:
+            if link.state is not Resolution.EXTERNAL:
+                yield _prompt_link(link, unit)
             continue
-        yield _prompt_link(link, unit, via)
+        key = (link.reference.path, link.via)
+        via = index.get(key)
+        if via is None and key not in absent:
+            absent[key] = _absent(graph, data, key)
+        yield _prompt_link(link, unit, via, absent.get(key))
 
 
-def _prompt_link(link: Link, unit: int, via: int | None) -> PromptLink:
+def _absent(graph: RepoGraph, data: Mapping[str, bytes], key: Key) -> AbsentImport:
+    unit = graph.files[key[0]].units[key[1]]
+    text = data[key[0]][unit.span.start : unit.span.end].decode("utf-8", "replace")
+    return AbsentImport(key[0], unit.lines.start, " ".join(text.split()))
+
+
+def _prompt_link(link: Link, unit: int, via: int | None = None, absent: AbsentImport | None = None) -> PromptLink:
     reference = link.reference
     return PromptLink(
         unit=unit,
@@ -84,6 +96,7 @@ def _prompt_link(link: Link, unit: int, via: int | None) -> PromptLink:
         path=reference.path,
         line=reference.line,
         via=via,
+        absent=absent,
     )
 
 

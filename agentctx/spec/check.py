@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentctx.prompt import (
+    AbsentImport,
     Definition,
     KeptUnit,
     Omission,
@@ -65,6 +66,7 @@ class _What(NamedTuple):
     name: str
     symbols: tuple[str, ...] = ()
     via: int = -1
+    absent: AbsentImport | None = None
 
 
 @dataclass(slots=True)
@@ -94,6 +96,8 @@ def _referred(index: PromptIndex, kept: Kept, link: PromptLink) -> list[_What]:
     found: list[_What] = []
     if link.via is not None and (link.via not in kept or kept[link.via].why is Why.REPAIRED):
         found.append(_What("import", "", via=link.via))
+    if link.absent is not None:
+        found.append(_What("import", "", absent=link.absent))
     if link.state is Resolution.EXTERNAL:
         return found
     known = [target for target in link.targets if target in index.document.definitions]
@@ -115,6 +119,8 @@ def _referred(index: PromptIndex, kept: Kept, link: PromptLink) -> list[_What]:
 def _judge(index: PromptIndex, kept: Kept, use: _Use) -> Omission:
     sites = tuple(sorted(use.sites, key=lambda site: (site[0], site[1] or 0)))
     what = use.what
+    if what.absent is not None:
+        return _absent_import(what.absent, use, sites)
     if what.kind == "import":
         return _import(index, kept, use, sites)
     if what.kind == "symbol":
@@ -167,6 +173,20 @@ def _import(index: PromptIndex, kept: Kept, use: _Use, sites: tuple[Site, ...]) 
         state=SymbolState.KEPT if there else SymbolState.DROPPED,
         severity="note" if there else _severity(use.tier),
         action=OmissionAction.REPAIRED if there else OmissionAction.FLAGGED,
+        referenced_from=sites,
+    )
+
+
+def _absent_import(absent: AbsentImport, use: _Use, sites: tuple[Site, ...]) -> Omission:
+    return Omission(
+        symbol=f"{absent.path}:{absent.line}",
+        name=absent.text,
+        kind="import",
+        path=absent.path,
+        line=absent.line,
+        state=SymbolState.DROPPED,
+        severity=_severity(use.tier),
+        action=OmissionAction.NOT_PACKED,
         referenced_from=sites,
     )
 

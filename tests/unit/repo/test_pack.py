@@ -237,6 +237,27 @@ def test_a_packed_unit_brings_its_imports(empty: Repo, window: int) -> None:
     assert all(graph.files["app.py"].units[link.via or 0].lines.start in shown for link in needed)
 
 
+def test_an_import_outside_the_window_stays_with_its_link(empty: Repo) -> None:
+    names = "".join(f"    name_{n},\n" for n in range(200))
+    test = "def test_run():\n    assert app.run(name_7)\n"
+    empty.commit(
+        {
+            "tests/test_app.py": f"from lib import (\n{names})\nimport app\n\n\n{test}",
+            "app.py": "def run(x):\n    return x\n",
+            "lib.py": "name_7 = str\n",
+        }
+    )
+    made = understood(empty, tests=["tests/test_app.py::test_run"], log=b"")
+    for window, there in ((40_000, True), (300, False)):
+        document = packed(made, window).document
+        links = [link for link in document.links if link.name == "name_7" and link.path == "tests/test_app.py"]
+        absent = [link.absent for link in links if link.absent is not None]
+        assert ([(one.path, one.line) for one in absent] == []) is there
+        if absent:
+            assert absent[0].text.startswith("from lib import ( name_0, name_1,")
+            assert (absent[0].path, absent[0].line) == ("tests/test_app.py", 1)
+
+
 def test_facts(deep: Understood) -> None:
     document = packed(deep, 2000).document
     facts = document.facts

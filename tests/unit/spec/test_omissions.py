@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentctx.prompt import (
+    AbsentImport,
     Definition,
     KeptUnit,
     Omission,
@@ -92,6 +95,18 @@ def test_outside_the_window() -> None:
     b.link(body, "far.py::h")
     document = b.build()
     assert rows(check(document, keep(document, {body: 1}))) == [("far.py::h", "dropped", "error", "not-packed")]
+
+
+def test_an_import_outside_the_window_is_said_even_of_what_is_no_part_of_the_repository() -> None:
+    b, body, _ = two()
+    statement = AbsentImport("a.py", 1, "import numpy as np")
+    b.link(body, name="np", state=Resolution.EXTERNAL, role=Role.NAME)
+    b.links[-1] = replace(b.links[-1], absent=statement)
+    document = b.build()
+    [omission] = check(document, keep(document, {body: 1})).omissions
+    assert row(omission) == ("a.py:1", "dropped", "error", "not-packed")
+    assert (omission.name, omission.kind, omission.path, omission.line) == ("import numpy as np", "import", "a.py", 1)
+    assert omission.referenced_from == (("a.py", body + 1),)
 
 
 def test_ambiguous_until_a_candidate_is_kept() -> None:
