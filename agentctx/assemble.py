@@ -119,16 +119,21 @@ def _drafts(block: Block, start: int) -> Iterator[_Draft]:
         tail = gaps[-1] if at == last else None
         if tail is not None and block.file is not None:
             spine.add(number + 1)
-        yield _Draft(block.section, piece.kind, _whole_lines(piece.text, block), spine, piece.spine, path, piece)
+        joined = at < last and gaps[at + 1] is None  # the next piece is the next of the file
+        text = _whole_lines(piece.text, joined=joined) if block.file is not None else piece.text
+        yield _Draft(block.section, piece.kind, text, spine, piece.spine, path, piece)
         number += 1
         if tail is not None and block.file is not None:
             text = elision_line(block.file, tail)
             yield _Draft(block.section, UnitKind.ELISION, text, set(always), path=path)
 
 
-def _whole_lines(text: bytes, block: Block) -> bytes:
-    """Code that ends without a newline gets one: what follows in the prompt must start a line."""
-    return text if block.file is None or text.endswith((b"\n", b"\r")) else text + b"\n"
+def _whole_lines(text: bytes, *, joined: bool) -> bytes:
+    """Code that ends without a newline gets one: what follows in the prompt must start a line.
+
+    After a lone CR, which ends a line of its own file only, too.
+    """
+    return text if text.endswith((b"\n", b"\r") if joined else b"\n") else text + b"\n"
 
 
 def _units(drafts: Sequence[_Draft]) -> Iterator[PromptUnit]:

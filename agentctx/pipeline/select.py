@@ -200,7 +200,7 @@ def _guessed(document: PromptDocument) -> list[Finding]:
     if not (facts.targets and facts.targets_guessed):
         return []
     names = ", ".join(facts.targets)
-    message = f"no focus and no repository frame: the best ranked definitions stand for the target ({names})"
+    message = f"no focus, and no frame in code but tests: the best ranked definitions stand for the target ({names})"
     return [Finding("guessed-target", "note", message)]
 
 

@@ -104,9 +104,8 @@ def _fixed_blocks(
 ) -> tuple[list[Block], list[Block], tuple[str, ...]]:
     """Blocks before the code, blocks behind it (tests, log, request, tail), and notes."""
     chat = frame.chat
-    before = [
-        _scaffold(Section.SYSTEM, [chat.before_system, frame.system, chat.before_user, "Repository code:\n\n"]),
-    ]
+    between = chat.before_user or "\n\n"  # without a chat template the two would run into each other
+    before = [_scaffold(Section.SYSTEM, [chat.before_system, frame.system, between, "Repository code:\n\n"])]
     tests, test_notes = _test_blocks(given, tokenizer, int(window * TEST_SHARE), links)
     log, log_notes = log_pieces(given.evidence, tokenizer, int(window * TEST_SHARE))
     request = Piece(("request", 1), UnitKind.REQUEST, f"{frame.request}\n".encode("utf-8", "surrogateescape"))

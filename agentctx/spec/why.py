@@ -96,10 +96,13 @@ class _Names:
 
 
 def _strongest(selection: Selection, pins: Pins) -> dict[int, Pin]:
-    """For each pinned unit its first pin that wasn't dropped: pins are sorted by tier and rule."""
+    """For each pinned unit its first pin that wasn't dropped: pins are sorted by tier and rule.
+
+    That it stands at the end of the prompt says the least, though it is tier 0: in a short prompt all code does.
+    """
     reasons = {kept.unit: kept.pins for kept in selection.kept}
     found: dict[int, Pin] = {}
-    for pin in pins.pins:
+    for pin in sorted(pins.pins, key=lambda pin: pin.reason is PinReason.TAIL):
         for unit in pin.units:
             if pin.reason in reasons.get(unit, ()):
                 found.setdefault(unit, pin)

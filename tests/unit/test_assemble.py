@@ -95,10 +95,10 @@ def test_a_circle_of_spines_ends() -> None:
 def test_code_without_a_final_newline_gets_one_and_other_text_does_not() -> None:
     made = assemble([
         Block(Section.CODE, (code(0, b"a", 1),), file()),
-        Block(Section.CODE, (code(0, b"b\r", 1, path="b.py"),), file("b.py")),
+        Block(Section.CODE, (code(0, b"a\r", 1, path="b.py"), code(1, b"b\r", 2, path="b.py")), file("b.py")),
         Block(Section.TAIL, (Piece(("tail", 0), UnitKind.SCAFFOLD, b"<|end|>"),)),
     ])  # fmt: skip
-    assert made.text == b"# a.py\na\n# b.py\nb\r<|end|>"
+    assert made.text == b"# a.py\na\n# b.py\na\rb\r\n<|end|>"
 
 
 def test_an_empty_block_is_nothing() -> None:

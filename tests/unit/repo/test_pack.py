@@ -138,6 +138,10 @@ def test_sections_come_stable_first(repo: Callable[[str], Repo]) -> None:
     assert edited == {"batchline/retry.py"}
 
 
+def test_without_a_chat_template_the_system_text_is_a_paragraph(chunks: Understood) -> None:
+    assert packed(chunks, 1000).document.text.startswith(b"system text\n\nRepository code:\n\n# ")
+
+
 def test_files_come_by_path_and_units_by_line(deep: Understood) -> None:
     document = packed(deep, 4000).document
     for section in (Section.CODE, Section.TESTS):
@@ -330,3 +334,9 @@ def test_the_order_of_files_does_not_matter(chunks: Understood) -> None:
     one, other = packed(chunks, 1200), packed(again, 1200)
     assert other.document.text == one.document.text
     assert other.document == one.document
+
+
+def test_a_file_that_ends_with_a_lone_carriage_return_ends_its_line(empty: Repo) -> None:
+    empty.commit({"a.py": "def old(x):\r    return x\r", "b.py": "def new(x):\n    return x\n"})
+    text = packed(understood(empty, request="old new", log=b""), 1000).document.text
+    assert b"    return x\r\n# b.py\ndef new" in text

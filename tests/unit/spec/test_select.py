@@ -407,3 +407,13 @@ def test_a_sentence_for_an_import_inside_a_larger_statement() -> None:
     kept = tuple(KeptUnit(unit, 3, Why.SCORED) for unit in (0, top, uses))
     selection, _ = repair(document, by_bytes(document), Selection(kept, 1000, 37))
     assert explain(by_bytes(document), selection, Pins())[brings] == "import that kept code needs (repaired)"
+
+
+def test_the_end_of_the_prompt_is_the_last_of_the_reasons() -> None:
+    b = Builder()
+    f = b.define("a.py::f", b.file("a.py"), header=10, body=(10,))
+    b.unit(20, UnitKind.REQUEST, section=Section.REQUEST)
+    document = b.build(targets=("a.py::f",))
+    selection = run(document, 1000)
+    assert {kept.tier for kept in selection.kept} == {0}
+    assert [explain(by_bytes(document), selection)[unit] for unit in f.units] == ["to be edited: f"] * 2
