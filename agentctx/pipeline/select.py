@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agentctx.assemble import restrict
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
-from agentctx.errors import BudgetError
+from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
 from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.rows import unit_rows
@@ -296,6 +296,8 @@ def _decide(
     """The decision, the selection that follows from it, and findings about the way there."""
     by_rank = rank_scores(chooser.tokenized.document)
     if drafter is None or main is None:
+        if chooser.options.force_sparse:
+            raise UsageError("--force-sparse needs a drafter, and there is none", hint="name one: --drafter NAME")
         decision = Decision("text", "no drafter (--drafter none): units are kept by rank, the prompt is contiguous")
         return decision, chooser.as_text(by_rank), ()
     options = chooser.options

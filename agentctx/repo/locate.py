@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from agentctx.errors import TaskError
 from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
@@ -15,6 +16,7 @@ from agentctx.source import RepoGraph, Symbol, SymbolKind
 
 DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 MAX_GUESSED = 3
+LISTED = 8  # names that a hint lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _tests(
     found = find_test(graph, ref)
     if found is None:
         names = sorted({s.qualname.replace(".", "::") for s in _file_tests(ref.path, graph)})
-        hint = f"tests there: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else None
+        hint = _nearest("tests", "::".join(ref.names), names)
         raise TaskError(f"no test '{'::'.join(ref.names)}' in {ref.path}", hint=hint)
     if ref.param is not None and not _has_parameters(graph.symbols[found]):
         notes.append(f"'{ref.id}': the test is not parametrized there; the whole function stands for it")
@@ -151,7 +153,9 @@ def focus_symbols(ref: FocusRef, graph: RepoGraph) -> list[str]:
     if ref.symbol is not None:
         found = [s.id for s in find_symbols(graph, ref.symbol) if s.path == ref.path]
         if not found:
-            raise TaskError(f"no definition '{ref.symbol}' in {ref.path}", hint=_names_there(ref.path, graph))
+            raise TaskError(
+                f"no definition '{ref.symbol}' in {ref.path}", hint=_names_there(ref.symbol, ref.path, graph)
+            )
         return found
     if ref.line is not None:
         _check_line(ref, graph)
@@ -167,9 +171,17 @@ def _check_line(ref: FocusRef, graph: RepoGraph) -> None:
         raise TaskError(f"{ref.path} has {last} lines, there is no line {ref.line}")
 
 
-def _names_there(path: str, graph: RepoGraph) -> str | None:
+def _names_there(wanted: str, path: str, graph: RepoGraph) -> str | None:
     names = [s.qualname for s in graph.files[path].symbols if s.kind in DEFINITIONS]
-    return f"definitions there: {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else None
+    return _nearest("definitions", wanted, names)
+
+
+def _nearest(what: str, wanted: str, names: Sequence[str]) -> str | None:
+    """A hint: the names that are there; of many those most like the wanted one, else the first."""
+    near = get_close_matches(wanted, dict.fromkeys(names), n=3) if len(names) > LISTED else []
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return f"{what} there: {', '.join(names[:LISTED])}{' ...' if len(names) > LISTED else ''}" if names else None
 
 
 def pin_units(ref: FocusRef, graph: RepoGraph) -> list[tuple[str, int]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from agentctx.config import OverBudget, RunOptions
-from agentctx.errors import BudgetError
+from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.select import Outcome, run
 from agentctx.prompt import FocusRef, Section, Task
 from agentctx.source import UnitKind
@@ -104,3 +104,8 @@ def test_unsaved_text_counts_instead_of_the_file(deep: Repo) -> None:
     outcome = run("lsp", deep.root, task, RunOptions(budget=800), PlainServices(), overlay)
     assert b"def line_total_of_the_buffer" in outcome.text.text
     assert (deep.root / "depot/invoices/rules.py").read_bytes() == raw
+
+
+def test_sparse_by_force_needs_a_drafter(deep: Repo) -> None:
+    with pytest.raises(UsageError, match="--force-sparse needs a drafter"):
+        selected(deep, 800, force_sparse=True)

@@ -277,3 +277,15 @@ def test_pins_are_units(graph: RepoGraph) -> None:
 def test_symbol_ids_work_as_focus(graph: RepoGraph) -> None:
     task = Task(focus=(FocusRef("shapes.py", symbol="Square.area"), FocusRef("shapes.py", symbol="area")))
     assert locate(task, Evidence(), graph, {}).targets == ("shapes.py::Square.area", "shapes.py::Shape.area")
+
+
+def test_of_many_names_a_hint_shows_the_nearest() -> None:
+    words = ("alpha", "beta", "gamma", "delta", "zeta", "eta", "theta", "kappa", "pager")
+    many = graph_of({"tests/test_a.py": "".join(f"def test_{word}():\n    pass\n\n\n" for word in words)})
+    for task in (
+        Task(tests=(TestRef("tests/test_a.py", ("test_pagers",)),)),
+        Task(focus=(FocusRef("tests/test_a.py", symbol="test_pagers"),)),
+    ):
+        with pytest.raises(TaskError) as caught:
+            locate(task, Evidence(), many, {})
+        assert (caught.value.hint or "").startswith("did you mean test_pager")

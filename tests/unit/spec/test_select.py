@@ -352,7 +352,7 @@ def test_fail() -> None:
     with pytest.raises(BudgetError, match=f"{NEED} tokens, the limit is 200") as caught:
         run(document, 200, OverBudget.FAIL)
     assert caught.value.exit_code == 2
-    assert caught.value.hint == f"give at least --budget {NEED}"
+    assert caught.value.hint == f"give at least --budget {NEED} (and --window, if given)"
     assert run(document, NEED, OverBudget.FAIL).n_tokens == NEED
 
 
