@@ -257,7 +257,7 @@ class _Chooser:
                 fits = aim
                 if best is None or n_tokens > best.n_tokens:
                     best = Chosen(replace(selection, limit=self.limit), omissions, text, n_tokens)
-                if spare <= self.limit // 50 or selection.n_tokens >= self.tokenized.n_tokens:
+                if spare <= self.limit // 100 or selection.n_tokens >= self.tokenized.n_tokens:
                     break
             else:
                 too_much = aim
@@ -276,7 +276,7 @@ class _Chooser:
         return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
 
     def _select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
-        wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget)
+        wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget, stated=max(limit, self.limit))
         repairs = self.options.on_omission is not OnOmission.FLAG
         with self.clock.stage("select"):
             return keep(self.tokenized, scores, self.pins, wanted, repairs=repairs, index=self.index)

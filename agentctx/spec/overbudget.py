@@ -79,11 +79,11 @@ def needed(index: PromptIndex, sizes: Sequence[int], pins: Iterable[Pin]) -> tup
 
 
 def shrink(
-    index: PromptIndex, sizes: Sequence[int], pins: Sequence[Pin], *, limit: int, cap: int
+    index: PromptIndex, sizes: Sequence[int], pins: Sequence[Pin], *, limit: int, cap: int, stated: int | None = None
 ) -> tuple[list[tuple[int, ...]], tuple[Finding, ...]]:
     """What each pin keeps (`()` = dropped) so that all fit, and findings. Tier 0 is never touched.
 
-    limit: tokens for everything; cap: tokens for the log and the tests together.
+    limit: tokens for everything; cap: tokens for the log and the tests together; stated: the limit to name.
     """
     holdings = Holdings.of(index, sizes, pins)
     need, evidence = holdings.n_tokens, holdings.n_evidence
@@ -93,7 +93,7 @@ def shrink(
     undo += _give_way(holdings, steps, lambda: holdings.n_tokens > limit)
     bounds = limit, max(cap, _evidence_of_tier_0(index, sizes, pins))
     _take_back(holdings, undo, pins, bounds)
-    return holdings.held, tuple(_findings(pins, holdings.held, need, evidence, limit, cap))
+    return holdings.held, tuple(_findings(pins, holdings.held, need, evidence, limit, cap, stated or limit))
 
 
 Step = tuple[int, tuple[int, ...]]  # a pin, and what it keeps
@@ -170,12 +170,13 @@ def _evidence_of_tier_0(index: PromptIndex, sizes: Sequence[int], pins: Iterable
 
 
 def _findings(
-    pins: Sequence[Pin], held: Sequence[tuple[int, ...]], need: int, evidence: int, limit: int, cap: int
+    pins: Sequence[Pin], held: Sequence[tuple[int, ...]], need: int, evidence: int, limit: int, cap: int, stated: int
 ) -> Iterator[Finding]:
+    marks = " (which the marks for left-out lines count against, too)" if stated > limit else ""
     if need > limit:
-        yield _warning(f"the pins need {need} tokens, the limit is {limit}: see what was reduced or dropped")
+        yield _warning(f"the pins need {need} tokens, the limit is {stated}{marks}: see what was reduced or dropped")
     if evidence > cap:
-        yield _warning(f"log and tests need {evidence} tokens, their share of the limit {limit} is {cap}")
+        yield _warning(f"log and tests need {evidence} tokens, their share of the limit {stated}{marks} is {cap}")
     dropped: dict[PinReason, list[Pin]] = {}
     for pin, units in zip(pins, held, strict=True):
         if units == pin.units:

@@ -35,11 +35,15 @@ Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class SelectOptions:
-    """`limit` in tokens; `evidence_share`: most of the limit that log and tests together may take (1: all)."""
+    """`limit` in tokens; `evidence_share`: most of the limit that log and tests together may take (1: all).
+
+    `stated`: the limit that messages name, where `limit` is less of it because the marks for left-out lines count.
+    """
 
     limit: int
     over_budget: OverBudget = OverBudget.REDUCE
     evidence_share: float = 0.5
+    stated: int | None = None
 
     def __post_init__(self) -> None:
         if self.limit < 1 or not 0.0 <= self.evidence_share <= 1.0:
@@ -112,7 +116,7 @@ def keep_pins(
         tier_0 = needed(index, sizes, (pin for pin in pins.pins if pin.tier == 0))[0]
         if tier_0 > limit:
             raise _too_small("what is never dropped (system, tools, request, tail) needs", tier_0, limit)
-        held, said = shrink(index, sizes, pins.pins, limit=limit, cap=cap)
+        held, said = shrink(index, sizes, pins.pins, limit=limit, cap=cap, stated=options.stated or limit)
         findings += said
     draft = Draft(index, sizes, limit, cap)
     for kept in _pinned(pins.pins, held, scores):

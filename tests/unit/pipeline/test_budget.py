@@ -109,3 +109,11 @@ def test_unsaved_text_counts_instead_of_the_file(deep: Repo) -> None:
 def test_sparse_by_force_needs_a_drafter(deep: Repo) -> None:
     with pytest.raises(UsageError, match="--force-sparse needs a drafter"):
         selected(deep, 800, force_sparse=True)
+
+
+@pytest.mark.parametrize("budget", [300, 350, 400, 450])
+def test_messages_name_the_users_limit(deep: Repo, budget: int) -> None:
+    said = [finding.message for finding in selected(deep, budget).report.findings if finding.code == "budget"]
+    limits = {match for message in said for match in re.findall(r"limit(?: is)? (\d+)", message)}
+    assert limits <= {str(budget)}
+    assert said
