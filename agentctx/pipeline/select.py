@@ -18,6 +18,7 @@ from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import (
+    ChatFrame,
     Evidence,
     Finding,
     OmissionReport,
@@ -137,7 +138,7 @@ def select_for(
     with clock.stage("pins"):
         known = PromptIndex(packed.document)
         pins = collect(packed.document, tokenized, index=known)
-    chosen = _Chooser(tokenized, tokenizer, options, limit, clock, known, pins)
+    chosen = _Chooser(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
     decision, best, extra = _decide(chosen, drafter, main, services)
     if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
@@ -229,6 +230,7 @@ class _Chooser:
     clock: Clock
     index: PromptIndex
     pins: Pins
+    chat: bool = False  # whether the prompt holds a chat template
 
     def at_positions(self, scores: Float64) -> Chosen:
         """Selection for sparse prefill: kept tokens add up, nothing is tokenized anew."""
@@ -273,6 +275,9 @@ class _Chooser:
         return best
 
     def _count(self, text: PromptDocument) -> int:
+        """Tokens as they will be read: with a chat template by our engines, unit by unit, else as one text."""
+        if self.chat:
+            return tokenize(text, self.tokenizer).n_tokens
         return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
 
     def _select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
@@ -342,8 +347,8 @@ def _scores(
 
 
 def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: _Chooser) -> Decision:
-    """What the scores changed against ranking alone, at the same limit."""
-    alone, _ = chooser._select(by_rank, chosen.selection.limit)
+    """What the scores changed against ranking alone, in the same mode."""
+    alone = (chooser.as_text if decision.mode == "text" else chooser.at_positions)(by_rank).selection
     document = chooser.tokenized.document
     code = {unit.index for unit in document.units if unit.lines is not None}
     ours, theirs = chosen.selection.units & code, alone.units & code

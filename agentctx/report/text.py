@@ -148,7 +148,8 @@ def _findings(report: RunReport) -> Iterator[str]:
     for finding in report.findings:
         line = "" if finding.line is None else f":{finding.line}"
         place = f"{finding.path}{line} " if finding.path else ""
-        yield f"  {_MARKS[finding.severity]} {finding.code}: {place}{finding.message}"
+        code = "" if finding.code == finding.severity else f"{finding.code}: "
+        yield f"  {_MARKS[finding.severity]} {code}{place}{finding.message}"
 
 
 def _skipped(report: RunReport) -> Iterator[str]:

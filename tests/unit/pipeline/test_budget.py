@@ -9,9 +9,12 @@ import pytest
 
 from agentctx.config import OverBudget, RunOptions
 from agentctx.errors import BudgetError, UsageError
-from agentctx.pipeline.select import Outcome, run
-from agentctx.prompt import FocusRef, Section, Task
+from agentctx.pipeline.select import Outcome, run, select_for, understand
+from agentctx.pipeline.services import Clock
+from agentctx.prompt import ChatFrame, FocusRef, Section, Task
+from agentctx.repo.pack import Frame
 from agentctx.source import UnitKind
+from agentctx.spec.tokens import tokenize
 from tests.reports import check_json
 from tests.services import PlainServices, WordTokenizer
 from tests.trees import REPOS, Repo
@@ -109,6 +112,26 @@ def test_unsaved_text_counts_instead_of_the_file(deep: Repo) -> None:
 def test_sparse_by_force_needs_a_drafter(deep: Repo) -> None:
     with pytest.raises(UsageError, match="--force-sparse needs a drafter"):
         selected(deep, 800, force_sparse=True)
+
+
+class OneSpecial(WordTokenizer):
+    """Scaffolding is one token, as the marks of a chat template are."""
+
+    def encode(self, text: str, *, special: bool = False) -> tuple[list[int], list[int]]:
+        return ([1], [0]) if special else super().encode(text)
+
+
+def test_a_chat_template_counts_as_the_model_reads_it(deep: Repo) -> None:
+    made = understand(deep.root, Task(request="line_total is wrong"), PlainServices(), Clock())
+    frame = Frame("system", "request", ChatFrame("<|a|> " * 9, "<|b|> " * 9, "<|c|> " * 9))
+    options = RunOptions(budget=4000)
+
+    class Services(PlainServices):
+        def tokenizer(self, options: RunOptions) -> OneSpecial:
+            return OneSpecial()
+
+    outcome = select_for("edit", made, frame, options, Services(), Clock(), None)
+    assert outcome.report.budget.kept == tokenize(outcome.text, OneSpecial()).n_tokens
 
 
 @pytest.mark.parametrize("budget", [300, 350, 400, 450])

@@ -173,6 +173,13 @@ def test_another_tokenizer(leap: Repo, services: TinyServices) -> None:
     assert report.decision.mode == "text"
     assert report.budget.kept <= 900
     assert "score" in report.timings
+    by_rank = selected(leap, services, text_level=True, drafter="none").report
+    ours, theirs = (
+        {(unit.path, unit.start_line) for unit in one.units if unit.kept and unit.path} for one in (report, by_rank)
+    )
+    change = report.decision.change
+    assert change is not None
+    assert (change.added, change.removed) == (len(ours - theirs), len(theirs - ours))
 
 
 def test_a_window_beyond_the_drafters_context(leap: Repo, services: TinyServices) -> None:
