@@ -80,6 +80,7 @@ class RunOptions:
 
 
 DEFAULT_BUDGET = 4096
+FLAG = "flag"  # name of the layer of the command line
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +130,23 @@ def _unknown(key: str, where: str, known: list[str]) -> ConfigError:
     return ConfigError(f"unknown option '{key}' in {where}", hint=hint)
 
 
+def _named(key: str, where: str) -> str:
+    """The option as the user wrote it."""
+    return f"--{key.replace('_', '-')}" if where == FLAG else f"'{key}' in {where}"
+
+
 def _checked(key: str, value: object, hint: str, kind: Any, meta: Mapping[str, Any], where: str) -> object:
     """The value in its type; strings come from flags and the environment."""
     try:
         made = _convert(value, hint, kind)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"'{key}' in {where} is {value!r}: {error}") from error
+        raise ConfigError(f"{_named(key, where)} is {value!r}: {error}") from error
     low, high = meta["low"], meta["high"]
     if isinstance(made, int | float) and not isinstance(made, bool):
         if low is not None and made < low:
-            raise ConfigError(f"'{key}' in {where} is {made}; the least is {low:g}")
+            raise ConfigError(f"{_named(key, where)} is {made}; the least is {low:g}")
         if high is not None and made > high:
-            raise ConfigError(f"'{key}' in {where} is {made}; the most is {high:g}")
+            raise ConfigError(f"{_named(key, where)} is {made}; the most is {high:g}")
     return made
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import platformdirs
 
-from agentctx.config import Layer, Resolved, RunOptions, resolve
+from agentctx.config import FLAG, Layer, Resolved, RunOptions, resolve
 from agentctx.errors import ConfigError
 
 PROJECT_FILE = "agentctx.toml"
@@ -26,7 +26,7 @@ def load(root: Path | None, flags: Mapping[str, object], environment: Mapping[st
     Raises:
         ConfigError: a file that can't be read or parsed, or what `config.resolve` refuses.
     """
-    layers = [Layer("flag", {key: value for key, value in flags.items() if value is not None and value != ()})]
+    layers = [Layer(FLAG, {key: value for key, value in flags.items() if value is not None and value != ()})]
     layers += environment_layers(environment)
     if root is not None:
         layers += project_layers(root)

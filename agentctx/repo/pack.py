@@ -6,7 +6,7 @@ later stages need (definitions, links, what the task is about) is copied in, in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentctx.assemble import Assembled, Block, Gap, Key, Piece, assemble, indentation
@@ -75,7 +75,17 @@ def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, budg
         if n_tokens <= window or not room:
             break
         room = max(0, room - (n_tokens - window) - spare)
-    return Packed(_document(given, choice, made, _known_files(given, {*choice.units, *tests})), n_tokens, notes)
+    document = _document(given, choice, made, _known_files(given, {*choice.units, *tests}))
+    return Packed(document, n_tokens, (*notes, *_lost_pins(given.located, made)))
+
+
+def _lost_pins(located: Located, made: Assembled) -> Iterator[str]:
+    """A pin is a promise: what of it the window couldn't hold is said, file by file."""
+    for path in sorted({path for path, _ in located.pinned}):
+        units = [key for key in located.pinned if key[0] == path]
+        lost = sum(1 for key in units if key not in made.index)
+        if lost:
+            yield f"{lost} of {len(units)} pinned units of {path} don't fit the window; a larger --window holds them"
 
 
 def _counter(given: PackInput, tokenizer: Tokenizer) -> Callable[[Sequence[UnitKey]], list[int]]:

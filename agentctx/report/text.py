@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from agentctx.prompt import Omission, OmissionAction, SymbolState
 from agentctx.report.model import EditRow, RunReport, UnitRow, reported
@@ -96,13 +97,31 @@ def _head(report: RunReport) -> Iterator[str]:
 
 def _units(report: RunReport, all_units: bool) -> Iterator[str]:
     path: str | None = None
-    for unit in report.units:
-        if unit.path is None or not (unit.kept or all_units):
-            continue
+    for unit in merged(unit for unit in report.units if unit.path is not None and (unit.kept or all_units)):
         if unit.path != path:
             path = unit.path
-            yield path
+            yield path or ""
         yield "  " + unit_line(unit)
+
+
+def merged(units: Iterable[UnitRow]) -> Iterator[UnitRow]:
+    """Neighbours that are in (or out) for the same reason, as one row with the lines and tokens of all."""
+    row: UnitRow | None = None
+    for unit in units:
+        if row is None or not _same_reason(row, unit):
+            if row is not None:
+                yield row
+            row = unit
+            continue
+        kind = row.kind if row.kind == unit.kind else "code"
+        row = replace(row, end_line=unit.end_line, tokens=row.tokens + unit.tokens, kind=kind)
+    if row is not None:
+        yield row
+
+
+def _same_reason(one: UnitRow, other: UnitRow) -> bool:
+    follows = one.path == other.path and one.end_line is not None and other.start_line == one.end_line + 1
+    return follows and (one.kept, one.tier, one.reduced, one.why) == (other.kept, other.tier, other.reduced, other.why)
 
 
 def unit_line(unit: UnitRow) -> str:

@@ -340,3 +340,14 @@ def test_a_file_that_ends_with_a_lone_carriage_return_ends_its_line(empty: Repo)
     empty.commit({"a.py": "def old(x):\r    return x\r", "b.py": "def new(x):\n    return x\n"})
     text = packed(understood(empty, request="old new", log=b""), 1000).document.text
     assert b"    return x\r\n# b.py\ndef new" in text
+
+
+def test_pins_that_the_window_cannot_hold_are_said(repo: Callable[[str], Repo]) -> None:
+    tree = repo("deep_tree")
+    log = (ROOT / "fixtures/repos/deep_tree/failure_end.log").read_bytes()
+    pinned = understood(tree, log=log, pins=["depot/zones/rules.py"])
+    small, large = packed(pinned, 420), packed(pinned, 8000)
+    said = [note for note in small.notes if "pinned units of depot/zones/rules.py don't fit the window" in note]
+    assert len(said) == 1
+    assert not [note for note in large.notes if "pinned units" in note]
+    assert len(large.document.facts.user_pins) == len(pinned.located.pinned)

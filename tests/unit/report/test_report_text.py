@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from agentctx.prompt import Finding, OmissionReport
-from agentctx.report.text import check_text, render, render_edit, summary
+from agentctx.report import UnitRow
+from agentctx.report.text import check_text, merged, render, render_edit, summary
 from tests.reports import EDIT, REPORT
 
 HEAD = """\
@@ -122,3 +123,13 @@ def test_an_edit() -> None:
         f"\n{EDIT.diff}\n"
         f"landed: the edit is in your tree; undo it with: agentctx edit --undo {EDIT.run}; patch: {EDIT.patch}\n"
     )
+
+
+def row(start: int, end: int, why: str = "a caller", *, kind: str = "body", kept: bool = True) -> UnitRow:
+    return UnitRow("a.py", start, end, kind, None, "code", 10, kept, 1 if kept else None, (), 0.0, why)
+
+
+def test_neighbours_with_one_reason_are_one_line() -> None:
+    rows = [row(1, 2, kind="header"), row(3, 4), row(5, 5), row(7, 8), row(9, 9, "score 0.5"), row(10, 11, kept=False)]
+    got = [(one.start_line, one.end_line, one.kind, one.tokens) for one in merged(rows)]
+    assert got == [(1, 5, "code", 30), (7, 8, "body", 10), (9, 9, "body", 10), (10, 11, "body", 10)]
