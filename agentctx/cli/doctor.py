@@ -85,7 +85,7 @@ def _engines() -> Iterator[Row]:
     from agentctx.spec.engines import available
 
     for name, usable, reason in available():
-        yield Row(f"engine {name}"[:12], "pass" if usable else "warn", f"{name}: {reason}")
+        yield Row("engine", "pass" if usable else "warn", f"{name}: {reason}")
 
 
 def _models() -> Iterator[Row]:
