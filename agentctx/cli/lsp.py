@@ -19,4 +19,4 @@ def lsp(stdio: bool, tcp: bool, host: str, port: int) -> None:
 
     if stdio and tcp:
         raise UsageError("--stdio and --tcp contradict each other", hint="give one of them")
-    serve(CliServices(quiet=True), tcp=(host, port) if tcp else None)
+    serve(CliServices(quiet=True, syntax={}), tcp=(host, port) if tcp else None)

@@ -48,7 +48,7 @@ def build_index(
     with clock.stage("index"):
         folder = services.cache_dir if cached else None
         cache = SyntaxCache(folder / "index.sqlite3") if folder is not None else None
-        indexed = index(found.files, cache)
+        indexed = index(found.files, cache, services.syntax if cached else None)
         graph = build_graph(indexed.syntax)
     state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"
     return Index(

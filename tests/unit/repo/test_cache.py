@@ -17,7 +17,7 @@ from agentctx.repo.cache import SyntaxCache, key_of
 from agentctx.repo.index import index
 from agentctx.repo.parse import parse
 from agentctx.repo.syntax_codec import decode, encode
-from agentctx.source import SourceFile
+from agentctx.source import FileSyntax, SourceFile
 from tests.casefile import CASES, read_case
 from tests.unit_checks import source
 
@@ -179,3 +179,18 @@ def test_show_and_clear(cache: SyntaxCache, tmp_path: Path) -> None:
     assert str(tmp_path) in folder.show().notes[0]
     with pytest.raises(UsageError, match="can't remove"):
         folder.clear()
+
+
+def test_a_process_that_lives_on_parses_only_what_changed() -> None:
+    one, two = source("a.py", b"x = 1\n"), source("b.py", b"def f():\n    pass\n")
+    memory: dict[str, FileSyntax] = {}
+    first = index([one, two], None, memory)
+    assert (first.hits, first.misses) == (0, 2)
+    again = index([two, one], None, memory)
+    assert (again.hits, again.misses) == (2, 0)
+    assert again.syntax[0] is first.syntax[1]
+    changed = source("a.py", b"x = 2\ny = 3\n")
+    third = index([changed], None, memory)
+    assert (third.hits, third.misses) == (0, 1)
+    assert [symbol.name for symbol in third.syntax[0].symbols] == ["x", "y"]
+    assert set(memory) == {"a.py"}  # what is gone is forgotten
