@@ -30,6 +30,8 @@ class _Sides:
     changed: frozenset[str]
     ranges: Mapping[str, Ranges]
     now: Mapping[Use, list[Link]]  # the links after the change, by use
+    led: Mapping[str, list[Link]]  # the links before the change, by target
+    leads: Mapping[str, list[Link]]  # ... and after it
 
 
 def check_change(
@@ -54,10 +56,19 @@ def check_change(
     now: dict[Use, list[Link]] = {}
     for link in after.graph.links:
         now.setdefault(_use(link), []).append(link)
-    sides = _Sides(before.graph, after.graph, changed, ranges, now)
+    led, leads = _by_target(before.graph), _by_target(after.graph)
+    sides = _Sides(before.graph, after.graph, changed, ranges, now, led, leads)
     with clock.stage("check"):
         findings = tuple(sorted(set(_findings(sides)), key=lambda f: (f.path or "", f.line or 0, f.message)))
     return _report(after, task, findings, clock)
+
+
+def _by_target(graph: RepoGraph) -> dict[str, list[Link]]:
+    found: dict[str, list[Link]] = {}
+    for link in graph.links:
+        for target in link.targets:
+            found.setdefault(target, []).append(link)
+    return found
 
 
 def _changed(root: Path, since: str | None) -> frozenset[str]:
@@ -109,9 +120,9 @@ def _severity(before: Symbol, after: Symbol) -> str | None:
 
 
 def _calls(before: Symbol, after: Symbol, severity: str, sides: _Sides) -> Iterator[Finding]:
-    for link in sides.new.links:
+    for link in sides.leads.get(after.id, ()):
         reference = link.reference
-        if reference.role is not Role.CALL or after.id not in link.targets or _touched(link, sides.ranges):
+        if reference.role is not Role.CALL or _touched(link, sides.ranges):
             continue
         sure = link.state is Resolution.RESOLVED
         verb = "calls" if sure else "may call"
@@ -128,9 +139,9 @@ def _calls(before: Symbol, after: Symbol, severity: str, sides: _Sides) -> Itera
 
 def _removed(symbol: Symbol, sides: _Sides) -> Iterator[Finding]:
     """Uses of a definition that is gone, as far as it isn't exported from where it was."""
-    for link in sides.old.links:
+    for link in sides.led.get(symbol.id, ()):
         reference = link.reference
-        if symbol.id not in link.targets or link.state is not Resolution.RESOLVED or reference.role not in _USES:
+        if link.state is not Resolution.RESOLVED or reference.role not in _USES:
             continue
         for line in _left(link, sides):
             yield Finding(
