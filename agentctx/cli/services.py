@@ -98,6 +98,7 @@ class CliServices:
     quiet: bool = False
     syntax: dict[str, FileSyntax] | None = None  # kept by a process that lives on
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _counters: dict[str | None, Tokenizer] = field(default_factory=dict)
     _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)
     _status: Status | None = None
 
@@ -112,9 +113,16 @@ class CliServices:
         return settings.cache_root(self.environment)
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
+        """Loading takes longer than a selection: a process that lives on does it once per model."""
         from agentctx.models.counting import tokenizer_for
 
-        return tokenizer_for(None, options.tokenizer, settings.cache_root(self.environment))
+        cache = settings.cache_root(self.environment)
+        if options.tokenizer is not None:
+            return tokenizer_for(None, options.tokenizer, cache)
+        name = self.default_model()
+        if name not in self._counters:
+            self._counters[name] = tokenizer_for(name, None, cache)
+        return self._counters[name]
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> LocalModel:
         from agentctx.models.store import resolve
