@@ -11,9 +11,10 @@ import click
 from agentctx import settings
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
+from agentctx.repo.cache import INDEX_FILE, SyntaxCache
 
 # Models are not cache entries: `agentctx models remove` is for them.
-PARTS = {"index": "index.sqlite3", "runs": "runs", "logs": "logs"}
+PARTS = {"index": INDEX_FILE, "runs": "runs", "logs": "logs"}
 
 
 @click.group(short_help="Show or clear the cache.")
@@ -26,7 +27,7 @@ def cache() -> None:
 def show(form: str) -> None:
     """Where the cache is and how much it holds."""
     root = settings.cache_root(os.environ)
-    sizes = {name: size_of(root, file) for name, file in PARTS.items()}
+    sizes = {name: size_of(root, name) for name in PARTS}
     if form == "json":
         rows = {name: {"path": str(root / PARTS[name]), "bytes": size} for name, size in sizes.items()}
         echo_json({"schema_version": 1, "root": str(root), "parts": rows})
@@ -42,31 +43,25 @@ def clear(parts: tuple[str, ...]) -> None:
     """Remove PARTS (index, runs, logs); without any, the index. Runs are what `edit --undo` needs."""
     root = settings.cache_root(os.environ)
     for name in parts or ("index",):
-        freed = size_of(root, PARTS[name])
-        for path in _files(root, PARTS[name]):
-            _remove(path)
+        freed = size_of(root, name)
+        _remove(root, name)
         click.echo(f"removed {name}: {freed / 1e6:.1f} MB")
 
 
-def _files(root: Path, name: str) -> list[Path]:
-    """The part itself and, for a database, the files beside it."""
-    return [path for path in (root / name, root / f"{name}-wal", root / f"{name}-shm") if path.exists()]
-
-
 def size_of(root: Path, name: str) -> int:
-    """Bytes on disk."""
-    total = 0
-    for path in _files(root, name):
-        files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-        total += sum(file.stat().st_size for file in files)
-    return total
+    """Bytes on disk of a part."""
+    if name == "index":
+        return SyntaxCache(root / PARTS[name]).show().n_bytes
+    return sum(file.stat().st_size for file in (root / PARTS[name]).rglob("*") if file.is_file())
 
 
-def _remove(path: Path) -> None:
+def _remove(root: Path, name: str) -> None:
+    if name == "index":
+        SyntaxCache(root / PARTS[name]).clear()
+        return
+    path = root / PARTS[name]
     try:
-        if path.is_dir():
+        if path.exists():
             shutil.rmtree(path)
-        else:
-            path.unlink()
     except OSError as error:
         raise UsageError(f"can't remove {path}: {error.strerror}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentctx import vcs
 from agentctx.pipeline.services import Clock, Services
-from agentctx.repo.cache import SyntaxCache
+from agentctx.repo.cache import INDEX_FILE, SyntaxCache
 from agentctx.repo.graph import build_graph
 from agentctx.repo.index import index
 from agentctx.repo.scan import scan
@@ -47,7 +47,7 @@ def build_index(
     services.progress(f"indexing {len(found.files)} files")
     with clock.stage("index"):
         folder = services.cache_dir if cached else None
-        cache = SyntaxCache(folder / "index.sqlite3") if folder is not None else None
+        cache = SyntaxCache(folder / INDEX_FILE) if folder is not None else None
         indexed = index(found.files, cache, services.syntax if cached else None)
         graph = build_graph(indexed.syntax)
     state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"

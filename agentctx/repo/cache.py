@@ -41,6 +41,9 @@ class CacheInfo:
     notes: tuple[str, ...] = ()
 
 
+INDEX_FILE = "index.sqlite3"  # in the cache folder
+
+
 def key_of(file: SourceFile) -> str:
     """Names everything that parsing depends on, the path only as far as it matters."""
     rules = query_digest(file.language) if file.language is not None else extension(file.path)
