@@ -11,7 +11,6 @@ AgentctxError                      70  a bug, unless a subclass says otherwise
 │   ├── EngineUnavailable              an engine's package is missing or refuses the model
 │   ├── ModelUnavailable               an unknown, missing or damaged model
 │   └── NotEnoughMemory                the model can't fit; nothing was loaded
-├── ChecksFailed                    1  no candidate passed the checks; nothing landed
 ├── EditError                       1  an edit that can't be made; nothing landed
 │   ├── EditFormatError                an answer that doesn't say clearly what to change
 │   ├── EditRefused                    a path that an edit must not touch
@@ -74,10 +73,6 @@ class ModelUnavailable(UnavailableError):
 
 class NotEnoughMemory(UnavailableError):
     pass
-
-
-class ChecksFailed(AgentctxError):
-    exit_code = 1
 
 
 class EditError(AgentctxError):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from agentctx.repo import languages
-from agentctx.repo.parse import render_kept, run_query
-from agentctx.source import FileSyntax, SourceFile
+from agentctx.repo.parse import run_query
+from agentctx.source import FileSyntax, SourceFile, Unit
 from agentctx.spans import tiles
 
 
@@ -62,3 +62,32 @@ def check_kept(file: SourceFile, syntax: FileSyntax, chosen: Iterable[int]) -> N
     kept = closure(syntax, chosen)
     text = render_kept(file.data, syntax.units, kept, languages.comment_of(file.path))
     assert n_errors(text, file.language) == 0, text.decode("utf-8", "replace")
+
+
+def render_kept(data: bytes, units: Sequence[Unit], kept: frozenset[int], comment: tuple[str, str]) -> bytes:
+    """The kept units, with a comment in place of each run of dropped ones.
+
+    The comment stands at the indentation of the first dropped line, on a line of its own.
+    """
+    opener, closer = comment
+    out: list[bytes] = []
+    run: list[Unit] = []
+    for unit in units:
+        if unit.index not in kept:
+            run.append(unit)
+            continue
+        if run:
+            out.append(_elision(data, run, opener, closer))
+            run = []
+        out.append(data[unit.span.start : unit.span.end])
+    if run:
+        out.append(_elision(data, run, opener, closer))
+    return b"".join(out)
+
+
+def _elision(data: bytes, run: Sequence[Unit], opener: str, closer: str) -> bytes:
+    first = data[run[0].span.start : run[0].span.end].lstrip(b"\r\n\f")
+    indent = first[: len(first) - len(first.lstrip(b" \t"))]
+    n_lines = run[-1].lines.end - run[0].lines.start + 1
+    ending = b"\r\n" if first.split(b"\n", 1)[0].endswith(b"\r") else b"\n"
+    return indent + f"{opener} ... {n_lines} lines {closer}".rstrip().encode() + ending

@@ -39,14 +39,13 @@ def plan(
     score = ScoreOptions(n_layers=layers)
     shared = main.folder == drafter.folder
     cost = estimate(main, drafter, n_packed=packed, n_kept=kept, options=score, shared_weights=shared)
-    total = cost.selection + cost.sparse
-    said = f"selection + sparse prefill is {total / cost.dense:.2f} of dense prefill"
+    said = f"selection + sparse prefill is {cost.ratio:.2f} of dense prefill"
     mode, reason, runs = "sparse", f"estimate: {said}", True
     if options.force_dense:
         mode, reason, runs = "dense", f"--force-dense ({said})", False
     elif options.force_sparse:
         reason = f"--force-sparse ({said})"
-    elif total >= cost.dense:
+    elif not cost.pays:
         mode, reason, runs = "dense", f"estimate: {said}; the drafter was not run", False
     if runs and not same_tokenizer:
         mode, reason = "text", f"--text-level: the drafter's tokenizer differs ({reason})"

@@ -19,7 +19,15 @@ from agentctx.edit.interpreter import find_python
 from agentctx.edit.session import EditSession, edit_session
 from agentctx.edit.target import EditTarget, make_target
 from agentctx.errors import EditError, TaskError, UnavailableError, UsageError
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, Outcome, Understood, select_for, understand
+from agentctx.pipeline.select import (
+    DEFAULT_REQUEST,
+    SYSTEM,
+    Outcome,
+    Understood,
+    select_for,
+    understand,
+    wanted_window,
+)
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import Completion, Finding, SparsePrompt, Task
 from agentctx.repo.choose import targets_of
@@ -61,7 +69,7 @@ def run_edit(request: EditRequest, services: Services, environment: Mapping[str,
         raise UsageError("an edit needs a cache folder for its worktrees", hint="set AGENTCTX_CACHE_DIR")
     clock = Clock()
     options = replace(request.options, model=name)
-    main = services.model(name, options, (options.window or 2 * (options.budget or 4096)) + options.max_new)
+    main = services.model(name, options, wanted_window(options) + options.max_new)
     services.progress("taking a snapshot")
     with edit_session(request.root, services.cache_dir, environment, protect=options.protect) as session:
         run = _Run(replace(request, options=options), services, clock, main, session)

@@ -168,17 +168,21 @@ def select_for(
 def _drafter(options: RunOptions, services: Services) -> Model | None:
     if options.drafter == "none":
         return None
-    return services.model(options.drafter, options, options.window or 2 * (options.budget or DEFAULT_BUDGET))
+    return services.model(options.drafter, options, wanted_window(options))
+
+
+def wanted_window(options: RunOptions) -> int:
+    """Tokens to pack, as far as no model's context is smaller: what was given, else twice the budget."""
+    return options.window or 2 * (options.budget or DEFAULT_BUDGET)
 
 
 def _sizes(options: RunOptions, main: Model | None) -> Sizes:
     """The limit and the window: the window is twice the budget, within the model's context unless given."""
     budget = options.budget or DEFAULT_BUDGET
     context = main.info.max_position if main is not None else None
-    if options.window is not None:
-        window = options.window
-    else:
-        window = 2 * budget if context is None else min(2 * budget, max(context - options.max_new, budget))
+    window = wanted_window(options)
+    if options.window is None and context is not None:
+        window = min(window, max(context - options.max_new, budget))
     limit = budget if options.keep is None else max(1, ceil(options.keep * window))
     return Sizes(min(limit, window), window)
 
@@ -234,7 +238,7 @@ class _Chooser:
 
     def at_positions(self, scores: Float64) -> Chosen:
         """Selection for sparse prefill: kept tokens add up, nothing is tokenized anew."""
-        selection, omissions = self._select(scores, self.limit)
+        selection, omissions = self.select(scores, self.limit)
         text, _ = restrict(self.tokenized.document, selection.units)
         return Chosen(selection, omissions, text, selection.n_tokens)
 
@@ -245,7 +249,7 @@ class _Chooser:
         fits, too_much = 0, 2 * self.limit  # the largest aim that was within the budget, the least that was not
         for _ in range(_ROUNDS):
             try:
-                selection, omissions = self._select(scores, aim)
+                selection, omissions = self.select(scores, aim)
             except BudgetError:
                 if aim >= self.limit:
                     raise
@@ -280,7 +284,7 @@ class _Chooser:
             return tokenize(text, self.tokenizer).n_tokens
         return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
 
-    def _select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
+    def select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
         wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget, stated=max(limit, self.limit))
         repairs = self.options.on_omission is not OnOmission.FLAG
         with self.clock.stage("select"):
@@ -348,7 +352,8 @@ def _scores(
 
 def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: _Chooser) -> Decision:
     """What the scores changed against ranking alone, in the same mode."""
-    alone = (chooser.as_text if decision.mode == "text" else chooser.at_positions)(by_rank).selection
+    text = decision.mode == "text"
+    alone = chooser.as_text(by_rank).selection if text else chooser.select(by_rank, chooser.limit)[0]
     document = chooser.tokenized.document
     code = {unit.index for unit in document.units if unit.lines is not None}
     ours, theirs = chosen.selection.units & code, alone.units & code

@@ -15,8 +15,7 @@ from agentctx.repo.choose import Choice, Chooser, UnitKey, choose, links_by_unit
 from agentctx.repo.locate import Located
 from agentctx.repo.logtext import log_pieces
 from agentctx.repo.packlinks import definitions_and_links
-from agentctx.repo.rank import Ranked, test_text, unit_scores
-from agentctx.repo.terms import query_terms
+from agentctx.repo.rank import Ranked, task_query, test_text, unit_scores
 from agentctx.source import FileSyntax, Link, RepoGraph, Resolution, SymbolKind, UnitKind
 
 
@@ -215,8 +214,7 @@ def _known_files(given: PackInput, paths: Collection[str]) -> dict[str, PromptFi
 
 def _scores(given: PackInput, choice: Choice) -> dict[UnitKey, tuple[float, str]]:
     """Score and reasons of every chosen unit that belongs to a ranked chunk."""
-    text = test_text(given.graph, given.data, given.located)
-    query = query_terms("\n".join((given.evidence.text, text, given.task.request)))
+    query = task_query(given.task, given.evidence, test_text(given.graph, given.data, given.located))
     out: dict[UnitKey, tuple[float, str]] = {}
     for one in given.ranking:
         path = one.chunk.path

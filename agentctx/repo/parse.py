@@ -76,32 +76,3 @@ def interpolated_rows(captures: Captures) -> frozenset[int]:
 def unit_at(units: Sequence[Unit]) -> list[int]:
     """Row (0-based) -> index of its unit."""
     return [unit.index for unit in units for _ in range(len(unit.lines))]
-
-
-def render_kept(data: bytes, units: Sequence[Unit], kept: frozenset[int], comment: tuple[str, str]) -> bytes:
-    """The kept units, with a comment in place of each run of dropped ones.
-
-    The comment stands at the indentation of the first dropped line, on a line of its own.
-    """
-    opener, closer = comment
-    out: list[bytes] = []
-    run: list[Unit] = []
-    for unit in units:
-        if unit.index not in kept:
-            run.append(unit)
-            continue
-        if run:
-            out.append(_elision(data, run, opener, closer))
-            run = []
-        out.append(data[unit.span.start : unit.span.end])
-    if run:
-        out.append(_elision(data, run, opener, closer))
-    return b"".join(out)
-
-
-def _elision(data: bytes, run: Sequence[Unit], opener: str, closer: str) -> bytes:
-    first = data[run[0].span.start : run[0].span.end].lstrip(b"\r\n\f")
-    indent = first[: len(first) - len(first.lstrip(b" \t"))]
-    n_lines = run[-1].lines.end - run[0].lines.start + 1
-    ending = b"\r\n" if first.split(b"\n", 1)[0].endswith(b"\r") else b"\n"
-    return indent + f"{opener} ... {n_lines} lines {closer}".rstrip().encode() + ending

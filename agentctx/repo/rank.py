@@ -139,7 +139,7 @@ def _signals(
     tests = test_text(graph, data, located)
     names = " ".join(graph.symbols[test].name for test in located.failing_tests)
     errors = " ".join((*evidence.error_lines, names, task.request))
-    query, error_query = query_terms("\n".join((evidence.text, tests, task.request))), query_terms(errors)
+    query, error_query = task_query(task, evidence, tests), query_terms(errors)
     bags = [bag(chunk.text, query | error_query) for chunk in chunks]
     walked = walk(graph, located.failing_tests, located.fixtures, weights)
     return {
@@ -156,6 +156,11 @@ def _signals(
 def _scaled(values: list[float], weight: float) -> list[float]:
     top = max(values, default=0.0)
     return [weight * value / top if top > 0 else 0.0 for value in values]
+
+
+def task_query(task: Task, evidence: Evidence, tests: str) -> frozenset[str]:
+    """What the task speaks of: log, failing tests (`test_text`) and request."""
+    return query_terms("\n".join((evidence.text, tests, task.request)))
 
 
 def test_text(graph: RepoGraph, data: Mapping[str, bytes], located: Located) -> str:
