@@ -14,13 +14,14 @@ from agentctx.spans import ByteSpan, LineSpan
 
 
 class UnitKind(StrEnum):
-    """What a unit is (DESIGN: units). The last five occur in prompts only."""
+    """What a unit is (DESIGN: units). Those from SCAFFOLD on occur in prompts only."""
 
     IMPORT = "import"
     STATEMENT = "statement"  # top-level statements
     HEADER = "header"  # decorators + signature + first paragraph of the doc
     DOC = "doc"  # the rest of a doc
     DOC_END = "doc-end"  # closes a split doc; goes with its header
+    CLOSE = "close"  # closes a block (`}`, `end`); goes with its header
     FIELDS = "fields"  # class-level declarations
     BODY = "body"  # a group of statements in a body
     BLOCK = "block"  # the header of a compound statement or of one of its clauses
@@ -34,7 +35,7 @@ class UnitKind(StrEnum):
 
 class SymbolKind(StrEnum):
     MODULE = "module"
-    CLASS = "class"
+    CLASS = "class"  # any type: class, interface, trait, struct, enum, alias, namespace; see Symbol.form
     FUNCTION = "function"
     METHOD = "method"
     CONSTANT = "constant"
@@ -114,6 +115,8 @@ class Symbol:
     decorators: tuple[str, ...] = ()  # dotted names as written, without arguments
     is_test: bool = False  # a test function or test class
     is_fixture: bool = False
+    form: str = ""  # of a CLASS: class, interface, trait, struct, enum, type, namespace, impl; '' where all are classes
+    type: str | None = None  # declared type of a field or constant, return type of a function: dotted, bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,10 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One imported name. `import a.b as c` -> module 'a.b', name None; `from .m import x as y` -> level 1."""
+    """One imported name. `import a.b as c` -> module 'a.b', name None; `from .m import x as y` -> level 1.
+
+    `module` is as written (`./m`, `github.com/o/r/pkg`, `crate::a::b`, `java.util`); `level` is Python's only.
+    """
 
     path: str
     module: str
@@ -143,6 +149,7 @@ class Import:
     unit: int
     scope: str | None
     line: int
+    exported: bool = False  # the file hands the name on (`export {x} from`, `pub use`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +163,10 @@ class FileSyntax:
     symbols: tuple[Symbol, ...] = ()
     references: tuple[Reference, ...] = ()
     imports: tuple[Import, ...] = ()
-    exports: tuple[str, ...] = ()  # __all__
+    exports: tuple[str, ...] = ()  # __all__, or the names that the language exports by a list
     n_errors: int = 0  # ERROR and MISSING nodes
     is_test: bool = False
+    package: str = ""  # the package or namespace that the file declares
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import signal
 import sys
@@ -17,31 +16,22 @@ from typing import Any
 import click
 
 from agentctx import __version__
+from agentctx.cli.lazy import LazyGroup
 from agentctx.cli.output import never_fail_on_a_character
 from agentctx.errors import AgentctxError
 
 # Each command's module is imported when it is asked for: `agentctx -h` loads no parser and no model library.
 COMMANDS = {
-    "select": ("agentctx.cli.select", "select"),
-    "pack": ("agentctx.cli.select", "pack"),
-    "check": ("agentctx.cli.check", "check"),
-    "edit": ("agentctx.cli.edit", "edit"),
-    "models": ("agentctx.cli.models", "models"),
-    "cache": ("agentctx.cli.cache", "cache"),
-    "config": ("agentctx.cli.config", "config"),
-    "doctor": ("agentctx.cli.doctor", "doctor"),
-    "lsp": ("agentctx.cli.lsp", "lsp"),
-}
-HELP = {
-    "select": "Choose what goes into the prompt, and say why.",
-    "pack": "Print the prompt's text.",
-    "check": "Report what the prompt, or a change, leaves out.",
-    "edit": "Make an edit, check it, and show or apply it.",
-    "models": "Fetch, list, compare and remove models.",
-    "cache": "Show or clear the cache.",
-    "config": "Show the options in force and where they come from.",
-    "doctor": "Say what works on this machine.",
-    "lsp": "Start the language server (stdio).",
+    "select": ("agentctx.cli.select:select", "Choose what goes into the prompt, and say why."),
+    "pack": ("agentctx.cli.select:pack", "Print the prompt's text."),
+    "check": ("agentctx.cli.check:check", "Report what the prompt, or a change, leaves out."),
+    "edit": ("agentctx.cli.edit:edit", "Make an edit, check it, and show or apply it."),
+    "bench": ("agentctx.cli.bench:bench", "Measure, and train what is learned."),
+    "models": ("agentctx.cli.models:models", "Fetch, list, compare and remove models."),
+    "cache": ("agentctx.cli.cache:cache", "Show or clear the cache."),
+    "config": ("agentctx.cli.config:config", "Show the options in force and where they come from."),
+    "doctor": ("agentctx.cli.doctor:doctor", "Say what works on this machine."),
+    "lsp": ("agentctx.cli.lsp:lsp", "Start the language server (stdio)."),
 }
 
 
@@ -49,8 +39,10 @@ class _ReaderGone(Exception):
     """Whoever read our output is gone (`| head`). In place of BrokenPipeError, which click turns into exit 1."""
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported on use."""
+class MainGroup(LazyGroup):
+    """The commands of `agentctx`."""
+
+    table = COMMANDS
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -58,23 +50,8 @@ class LazyGroup(click.Group):
         except BrokenPipeError as error:
             raise _ReaderGone from error
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, name = COMMANDS[cmd_name]
-        command = getattr(importlib.import_module(module), name)
-        assert isinstance(command, click.Command)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(HELP.items()))
-
-
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=MainGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="agentctx")
 def main() -> None:
     """Pack a repository, a failing log and tests into one prompt; keep what an edit needs; say what is left out.

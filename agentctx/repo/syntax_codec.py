@@ -13,10 +13,10 @@ from typing import Any
 from agentctx.source import FileSyntax, Import, Reference, Role, SourceFile, Symbol, SymbolKind, Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
-SCHEMA = 1  # count up when the layout or what parsing means changes
+SCHEMA = 2  # count up when the layout or what parsing means changes
 
 _UNIT_KINDS, _SYMBOL_KINDS, _ROLES = tuple(UnitKind), tuple(SymbolKind), tuple(Role)
-_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 17, 9, 7
+_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 19, 9, 8
 
 
 class _Strings:
@@ -52,7 +52,7 @@ def encode(syntax: FileSyntax) -> bytes:
         symbols += (local(s.id), strings(s.name), strings(s.qualname), _SYMBOL_KINDS.index(s.kind))
         symbols += (s.span.start, s.span.end, s.name_span.start, s.name_span.end, s.lines.start, s.lines.end, s.header)
         symbols += (local(s.parent), strings(s.signature), several(s.bases), several(s.decorators))
-        symbols += (int(s.is_test), int(s.is_fixture))
+        symbols += (int(s.is_test), int(s.is_fixture), strings(s.form), strings(s.type))
     references: list[int] = []
     for r in syntax.references:
         references += (r.span.start, r.span.end, r.line, strings(r.name), _ROLES.index(r.role), local(r.scope))
@@ -60,7 +60,8 @@ def encode(syntax: FileSyntax) -> bytes:
     imports: list[int] = []
     for i in syntax.imports:
         imports += (strings(i.module), strings(i.name), strings(i.alias), i.level, i.unit, local(i.scope), i.line)
-    whole = [strings.all, units, symbols, references, imports, syntax.exports, syntax.n_errors]
+        imports.append(int(i.exported))
+    whole = [strings.all, units, symbols, references, imports, syntax.exports, syntax.n_errors, syntax.package]
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 1)
 
 
@@ -70,7 +71,7 @@ def decode(data: bytes, file: SourceFile) -> FileSyntax:
     Raises:
         ValueError, TypeError, IndexError, zlib.error: the bytes are damaged.
     """
-    strings, units, symbols, references, imports, exports, n_errors = json.loads(zlib.decompress(data))
+    strings, units, symbols, references, imports, exports, n_errors, package = json.loads(zlib.decompress(data))
     ids = [None if text is None else file.path + text for text in strings]
     return FileSyntax(
         path=file.path,
@@ -83,6 +84,7 @@ def decode(data: bytes, file: SourceFile) -> FileSyntax:
         exports=tuple(exports),
         n_errors=n_errors,
         is_test=file.is_test,
+        package=package,
     )
 
 
@@ -102,7 +104,7 @@ def _units(flat: list[Any], ids: Sequence[str | None]) -> Iterator[Unit]:
 def _symbols(flat: list[Any], path: str, strings: Sequence[str], ids: Sequence[Any]) -> Iterator[Symbol]:
     for row in _rows(flat, _SYMBOL_WIDTH):
         made, name, qualname, kind, start, end, name_start, name_end, first, last, header = row[:11]
-        parent, signature, bases, decorators, is_test, is_fixture = row[11:]
+        parent, signature, bases, decorators, is_test, is_fixture, form, type_ = row[11:]
         yield Symbol(
             ids[made],
             strings[name],
@@ -119,6 +121,8 @@ def _symbols(flat: list[Any], path: str, strings: Sequence[str], ids: Sequence[A
             tuple(strings[i] for i in decorators),
             bool(is_test),
             bool(is_fixture),
+            strings[form],
+            strings[type_],
         )
 
 
@@ -131,5 +135,6 @@ def _references(flat: list[int], path: str, strings: Sequence[str], ids: Sequenc
 
 
 def _imports(flat: list[int], path: str, strings: Sequence[str], ids: Sequence[Any]) -> Iterator[Import]:
-    for module, name, alias, level, unit, scope, line in _rows(flat, _IMPORT_WIDTH):
-        yield Import(path, strings[module], strings[name], strings[alias], level, unit, ids[scope], line)
+    for module, name, alias, level, unit, scope, line, exported in _rows(flat, _IMPORT_WIDTH):
+        names = (strings[module], strings[name], strings[alias])
+        yield Import(path, *names, level, unit, ids[scope], line, bool(exported))

@@ -1,0 +1,1 @@
+"""What `agentctx bench` measures and trains. Never imported by the product itself."""

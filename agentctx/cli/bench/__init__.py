@@ -1,0 +1,18 @@
+"""`agentctx bench`: measurements and training. One module here per command; what they do is in `agentctx.bench`."""
+
+from __future__ import annotations
+
+import click
+
+from agentctx.cli.lazy import LazyGroup
+
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+class BenchGroup(LazyGroup):
+    table = COMMANDS
+
+
+@click.group(cls=BenchGroup, short_help="Measure, and train what is learned.")
+def bench() -> None:
+    """Measure on this machine, and train what is learned. Speed is given as a ratio within one run."""
