@@ -36,15 +36,28 @@ class Cleaning:
     control_bytes: int = 0
 
 
-def clean_lines(data: bytes, cleaning: Cleaning) -> Iterator[str]:
-    """Clean lines without line ends, read in bounded memory. Counts what was cut in `cleaning` (mutated)."""
+def clean_batches(data: bytes, cleaning: Cleaning) -> Iterator[str]:
+    """Clean whole lines, joined by line feeds, read in bounded memory. Counts what was cut in `cleaning` (mutated)."""
     for chunk in _chunks(_as_utf8(data), cleaning):
-        for line in _clean(_decode(chunk), cleaning).split("\n"):
-            if len(line) > MAX_LINE:
-                cleaning.long_lines += 1
-                yield f"{line[:MAX_LINE]} [... {len(line) - MAX_LINE} more characters]"
-            else:
-                yield line
+        yield _cut_lines(_clean(_decode(chunk), cleaning), cleaning)
+
+
+def clean_lines(data: bytes, cleaning: Cleaning) -> Iterator[str]:
+    """The lines of `clean_batches` one by one."""
+    for batch in clean_batches(data, cleaning):
+        yield from batch.split("\n")
+
+
+def _cut_lines(text: str, cleaning: Cleaning) -> str:
+    lines = text.split("\n")
+    if max(map(len, lines)) <= MAX_LINE:
+        return text
+    cleaning.long_lines += sum(len(line) > MAX_LINE for line in lines)
+    return "\n".join(map(_cut_line, lines))
+
+
+def _cut_line(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} [... {len(line) - MAX_LINE} more characters]"
 
 
 def _as_utf8(data: bytes) -> bytes:
@@ -63,7 +76,7 @@ def _chunks(data: bytes, cleaning: Cleaning) -> Iterator[bytes]:
             end = data.find(b"\n", at + CHUNK)
             end = len(data) if end < 0 else end
             cleaning.long_lines += 1
-            yield _cut_line(data, at, end)
+            yield _cut_endless(data, at, end)
         else:
             # A piece that reaches the end of the data takes an unfinished last line along.
             end = len(data) if at + CHUNK >= len(data) else end
@@ -71,7 +84,7 @@ def _chunks(data: bytes, cleaning: Cleaning) -> Iterator[bytes]:
         at = end + 1
 
 
-def _cut_line(data: bytes, start: int, end: int) -> bytes:
+def _cut_endless(data: bytes, start: int, end: int) -> bytes:
     """The part of an endless line that may matter: after the last carriage return, else its begin."""
     redrawn = data.rfind(b"\r", end - MAX_RAW_LINE, end - 1)
     return data[redrawn + 1 : end] if redrawn >= start else data[start : start + MAX_RAW_LINE]

@@ -6,8 +6,9 @@ log order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 MAX_ERRORS = 2_000
 MAX_TRACES = 500
@@ -120,10 +121,26 @@ class Found:
 
 
 class LogFormat(Protocol):
-    """Parses one log, line by line. Never raises on any text."""
+    """Parses one log, line by line. Never raises on any text.
+
+    All formats run over all logs. While a format isn't `busy` it gets only lines that hold one of its `wakes`
+    (case-sensitive literals; () = every line: don't), so that it costs nothing in other tools' logs; while it is, it
+    gets every line. It turns busy on a line that only its tool writes (the whole shape of the line, by a regular
+    expression), and stops being busy on the first line that can't belong to what it is reading, at the latest after a
+    bounded number of lines. `at` grows by any step between two calls. Lines are without colours, CI prefixes and ends.
+    """
+
+    wakes: ClassVar[tuple[str, ...]]
+
+    @property
+    def busy(self) -> bool:
+        """Whether the next line must come, whatever it holds."""
 
     def feed(self, at: int, line: str) -> None:
         """Take the next cleaned line."""
 
     def finish(self) -> Found:
         """Everything found; call once, after the last line."""
+
+
+MakeFormat = Callable[[], LogFormat]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from agentctx.repo.logs.found import Block, Found, RawFrame, RawTest
 from agentctx.repo.logs.nodeid import parse_node_id, parse_title
@@ -52,6 +53,8 @@ class _Failure:
 class PytestFormat:
     """A small state machine: section, then failure, then entry."""
 
+    wakes: ClassVar[tuple[str, ...]] = ("===", "!!!", "___", "_ _ _ ", "E   ", ".py:", "FAILED", "ERROR", "SUBFAIL")
+
     def __init__(self) -> None:
         self._found = Found()
         self._section = ""
@@ -59,6 +62,10 @@ class PytestFormat:
         self._titled: list[RawTest] = []  # tests named above failures, with the path of their first frame
         self._listed: list[tuple[int, str]] = []  # the summary's node ids with their messages
         self._verbose: list[tuple[int, str]] = []
+
+    @property
+    def busy(self) -> bool:
+        return self._section in ("FAILURES", "ERRORS")
 
     def feed(self, at: int, line: str) -> None:
         if line.startswith(("=", "!")) and self._new_section(at, line):

@@ -1,26 +1,25 @@
 """Logs -> Evidence: runs every format over every log, merges what they found, maps paths. Pure.
 
-To add a format, write its class and name it in `FORMATS`.
+`formats` names the formats, `feeding` gives them their lines.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from agentctx.prompt import Evidence, Frame, TestRef
-from agentctx.repo.logs.clean import Cleaning, clean_lines
+from agentctx.repo.logs.clean import Cleaning, clean_batches
 from agentctx.repo.logs.excerpt import LIMIT, Failure, make_excerpt
-from agentctx.repo.logs.found import Block, Found, LogFormat, RawFrame, RawTest, Trace
+from agentctx.repo.logs.feeding import Feeder
+from agentctx.repo.logs.formats import FORMATS
+from agentctx.repo.logs.found import Block, Found, RawFrame, RawTest, Trace
 from agentctx.repo.logs.generic import GenericFormat
 from agentctx.repo.logs.mentions import identifiers, rank_mentions
 from agentctx.repo.logs.paths import PathMap
-from agentctx.repo.logs.pytest import PytestFormat
-from agentctx.repo.logs.traceback import TracebackFormat
 
-FORMATS: tuple[Callable[[], LogFormat], ...] = (PytestFormat, TracebackFormat)
 MAX_TEXT = 200_000  # characters of cleaned text that are kept, from the end
 H = TypeVar("H", bound=Hashable)
 MAX_NAMED = 5  # paths that a note lists
@@ -67,13 +66,14 @@ def read_logs(logs: Sequence[tuple[str, bytes]], repo_paths: Collection[str]) ->
 
 def _read(name: str, data: bytes) -> _Log:
     cleaning = Cleaning()
-    formats = [make() for make in FORMATS]
+    feeder = Feeder(FORMATS)
     tail = _Tail()
-    for at, line in enumerate(clean_lines(data, cleaning)):
-        for parser in formats:
-            parser.feed(at, line)
-        tail.add(at, line)
-    found = [parser.finish() for parser in formats]
+    at = 0
+    for batch in clean_batches(data, cleaning):
+        n_lines = feeder.feed(at, batch)
+        tail.add(at, batch)
+        at += n_lines
+    found = feeder.finish()
     notes = _notes(name, data, cleaning, tail)
     if not any(found):
         if data.strip():
@@ -92,21 +92,42 @@ class _Tail:
     """The last lines of a log, at most `MAX_TEXT` characters."""
 
     def __init__(self) -> None:
-        self.lines: deque[tuple[int, str]] = deque()
-        self.n_cut = 0
+        self._batches: deque[tuple[int, str]] = deque()
         self._size = 0
+        self._cut: tuple[int, list[str]] | None = None
 
-    def add(self, at: int, line: str) -> None:
-        self.lines.append((at, line))
-        self._size += len(line) + 1
-        while self._size > MAX_TEXT:
-            _, gone = self.lines.popleft()
-            self._size -= len(gone) + 1
-            self.n_cut += 1
+    def add(self, at: int, batch: str) -> None:
+        """Keep a batch, whose first line has the index `at`, as long as it may belong to the end."""
+        self._batches.append((at, batch))
+        self._size += len(batch) + 1
+        while self._size - len(self._batches[0][1]) - 1 >= MAX_TEXT:
+            self._size -= len(self._batches.popleft()[1]) + 1
+
+    @property
+    def lines(self) -> list[tuple[int, str]]:
+        start, lines = self._kept()
+        return [(start + i, line) for i, line in enumerate(lines)]
+
+    @property
+    def n_cut(self) -> int:
+        """Lines before the kept ones."""
+        return self._kept()[0]
 
     @property
     def text(self) -> str:
-        return "".join(f"{line}\n" for _, line in self.lines)
+        return "".join(f"{line}\n" for line in self._kept()[1])
+
+    def _kept(self) -> tuple[int, list[str]]:
+        """Index of the first kept line, and the lines. Call after the last batch."""
+        if self._cut is None:
+            lines = [line for _, batch in self._batches for line in batch.split("\n")]
+            size, first = 0, len(lines)
+            while first and size + len(lines[first - 1]) + 1 <= MAX_TEXT:
+                first -= 1
+                size += len(lines[first]) + 1
+            start = self._batches[0][0] if self._batches else 0
+            self._cut = start + first, lines[first:]
+        return self._cut
 
 
 def _notes(name: str, data: bytes, cleaning: Cleaning, tail: _Tail) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from agentctx.repo.logs.found import Block, Found, RawFrame
 
@@ -18,6 +19,8 @@ MAX_LINES = 400  # of one block
 class TracebackFormat:
     """Collects frames, exception lines and the tracebacks' text."""
 
+    wakes: ClassVar[tuple[str, ...]] = (_OPEN, 'File "')
+
     def __init__(self) -> None:
         self._found = Found()
         self._frames: list[RawFrame] = []
@@ -28,6 +31,10 @@ class TracebackFormat:
         self._prefix = ""  # what the log writes before every line of the traceback
         self._in_group = False  # inside an exception group, whose lines stand behind bars
         self._all: list[RawFrame] = []
+
+    @property
+    def busy(self) -> bool:
+        return self._open
 
     def feed(self, at: int, line: str) -> None:
         if _OPEN in line:
