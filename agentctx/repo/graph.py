@@ -5,30 +5,53 @@ References are resolved per language; a language without a resolver contributes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from agentctx.prompt import TestRef
 from agentctx.repo import mapping
-from agentctx.repo.hierarchy import Hierarchy
 from agentctx.repo.resolve_python import PythonResolver
+from agentctx.repo.resolvers import families
+from agentctx.repo.resolvers.engine import CapturedResolver
 from agentctx.source import FileSyntax, Link, RepoGraph, Role, Symbol, SymbolKind
 from agentctx.spans import ByteSpan, LineSpan
 
 _DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 
 
-def build_graph(files: Sequence[FileSyntax]) -> RepoGraph:
+class Types(Protocol):
+    """What a resolver knows of types."""
+
+    def subclasses(self, cls: str) -> tuple[str, ...]: ...
+
+    def overridden(self, member: Symbol) -> tuple[str, ...]: ...
+
+
+class Resolver(Protocol):
+    """Resolves the references of files that can see each other's definitions."""
+
+    def links(self, file: FileSyntax) -> Iterable[Link]: ...
+
+
+def build_graph(files: Sequence[FileSyntax], configs: Mapping[str, bytes] | None = None) -> RepoGraph:
     """Resolve every reference of `files`. The order of `files` does not matter.
 
     Beside the files' own symbols the graph has one of kind MODULE per file with code, so that imports have targets.
+    `configs`: the build files (`families.config_names`) by path.
     """
     ordered = sorted(files, key=lambda file: file.path)
-    resolver = PythonResolver(ordered)
-    links = [link for file in ordered if file.language == "python" for link in _in_order(resolver.links(file))]
+    resolvers = _resolvers(ordered, configs or {})
+    links = [
+        link
+        for file in ordered
+        if (family := _family(file)) is not None
+        for link in _in_order(resolvers[family][0].links(file))
+    ]
     symbols = {symbol.id: symbol for file in ordered for symbol in (*_module(file), *file.symbols)}
     symbols = {id: symbols[id] for id in sorted(symbols)}
     callers, callees = mapping.calls(links)
-    overrides, overridden_by = _overrides(resolver.hierarchy, symbols)
+    types = {file.path: resolvers[family][1] for file in ordered if (family := _family(file)) is not None}
+    overrides, overridden_by = _overrides(types, symbols)
     return RepoGraph(
         files={file.path: file for file in ordered},
         symbols=symbols,
@@ -37,10 +60,31 @@ def build_graph(files: Sequence[FileSyntax]) -> RepoGraph:
         callees=callees,
         overrides=overrides,
         overridden_by=overridden_by,
-        subclasses={c: below for c in resolver.hierarchy.classes if (below := resolver.hierarchy.subclasses(c))},
+        subclasses=_subclasses(types, symbols),
         tests=mapping.tests(links, symbols),
         fixtures=mapping.fixtures(links, symbols),
     )
+
+
+def _family(file: FileSyntax) -> str | None:
+    return "python" if file.language == "python" else families.family_of(file.language)
+
+
+def _resolvers(files: Sequence[FileSyntax], configs: Mapping[str, bytes]) -> dict[str, tuple[Resolver, Types]]:
+    by_family: dict[str, list[FileSyntax]] = {}
+    for file in files:
+        family = _family(file)
+        if family is not None:
+            by_family.setdefault(family, []).append(file)
+    out: dict[str, tuple[Resolver, Types]] = {}
+    for family, own in sorted(by_family.items()):
+        if family == "python":
+            python = PythonResolver(own)
+            out[family] = (python, python.hierarchy)
+        else:
+            captured = CapturedResolver(own, families.rules(family), configs)
+            out[family] = (captured, captured.classes)
+    return out
 
 
 def _in_order(links: Iterable[Link]) -> list[Link]:
@@ -73,15 +117,24 @@ def _module(file: FileSyntax) -> list[Symbol]:
     ]
 
 
-def _overrides(hierarchy: Hierarchy, symbols: dict[str, Symbol]) -> tuple[mapping.Relation, mapping.Relation]:
+def _overrides(types: Mapping[str, Types], symbols: dict[str, Symbol]) -> tuple[mapping.Relation, mapping.Relation]:
     overrides: mapping.Relation = {}
     overridden: dict[str, set[str]] = {}
     for symbol in symbols.values():
-        if symbol.kind is SymbolKind.METHOD and (found := hierarchy.overridden(symbol)):
+        if (
+            symbol.kind is SymbolKind.METHOD
+            and symbol.path in types
+            and (found := types[symbol.path].overridden(symbol))
+        ):
             overrides[symbol.id] = found
             for base in found:
                 overridden.setdefault(base, set()).add(symbol.id)
     return overrides, {id: tuple(sorted(overridden[id])) for id in sorted(overridden)}
+
+
+def _subclasses(types: Mapping[str, Types], symbols: Mapping[str, Symbol]) -> mapping.Relation:
+    classes = (symbol for symbol in symbols.values() if symbol.kind is SymbolKind.CLASS and symbol.path in types)
+    return {cls.id: below for cls in classes if (below := types[cls.path].subclasses(cls.id))}
 
 
 # ---------------------------------------------------------------- questions

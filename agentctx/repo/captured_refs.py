@@ -1,0 +1,270 @@
+"""References and imports of a file from its query's matches: all languages but Python. See docs/languages.md.
+
+A bare name that a parameter or a local declaration binds is no reference; a member's receiver is written as a chain
+(`chains`), and where it starts with a local, `receiver_type` says what that local is: a type's name, or `=` and the
+chain of the value that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from agentctx.repo.chains import chain
+from agentctx.repo.parse_lines import Nesting
+from agentctx.repo.resolvers.imported import Imported
+from agentctx.repo.type_names import bare_type
+from agentctx.source import Import, Reference, Role
+from agentctx.spans import ByteSpan
+
+Matches = Sequence[tuple[int, Mapping[str, Sequence[Node]]]]
+ReadImports = Callable[[Node, bytes], Iterable[Imported]]
+
+# The strongest role wins where several captures name one identifier.
+_ROLES = {
+    "ref.base": (6, Role.BASE),
+    "ref.decorator": (5, Role.DECORATOR),
+    "ref.call": (4, Role.CALL),
+    "ref.type": (3, Role.TYPE),
+    "ref.attribute": (2, Role.ATTRIBUTE),
+    "ref.name": (1, Role.NAME),
+    "ref": (0, Role.NAME),
+}
+OWN = frozenset({"this", "self", "super", "base", "Self", "crate", "static", "parent", "it", "_"})
+MAX_FOLLOWED = 4
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names bound in a function or block: name -> its type (None: not known)."""
+
+    start: int
+    end: int
+    parent: Scope | None = None
+    names: dict[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    references: tuple[Reference, ...]
+    imports: tuple[Import, ...]
+    exports: tuple[str, ...]
+    package: str
+
+
+def collect(
+    path: str,
+    data: bytes,
+    matches: Matches,
+    definitions: Sequence[tuple[int, int, str]],
+    functions: Sequence[tuple[int, int]],
+    unit_at: Sequence[int],
+    read_imports: ReadImports | None,
+) -> Collected:
+    """References, imports, exports and the package of one file.
+
+    Args:
+        definitions: (start byte, end byte, symbol id) of everything that can hold references.
+        functions: (start byte, end byte) of those that bind parameters and locals.
+        unit_at: row (0-based) -> unit.
+        read_imports: an import statement -> what it imports.
+    """
+    gathered = _gather(matches)
+    where = Nesting(definitions)
+    imports = _imports(path, data, gathered, Nesting(definitions), unit_at, read_imports)
+    uses = sorted(_uses(data, gathered, _scopes(data, gathered, functions)))
+    references = tuple(
+        Reference(
+            path=path,
+            span=ByteSpan(use.start, use.end),
+            line=use.row + 1,
+            name=use.name,
+            role=use.role,
+            scope=where.at(use.start),
+            receiver=use.receiver,
+            unit=unit_at[use.row],
+            receiver_type=use.receiver_type,
+        )
+        for use in uses
+    )
+    return Collected(references, imports, _exports(data, gathered), _package(data, gathered))
+
+
+@dataclass(slots=True)
+class _Gathered:
+    uses: dict[int, tuple[Node, int, Role]] = field(default_factory=dict)  # first byte -> node, strength, role
+    receivers: dict[int, Node] = field(default_factory=dict)  # first byte of the name -> its receiver
+    skipped: set[int] = field(default_factory=set)
+    locals: list[tuple[Node, Node | None, Node | None]] = field(default_factory=list)  # name, type, value
+    scopes: list[Node] = field(default_factory=list)
+    imports: dict[int, Node] = field(default_factory=dict)  # first byte -> statement
+    exports: list[tuple[Node | None, Node | None]] = field(default_factory=list)  # public name, local name
+    packages: list[Node] = field(default_factory=list)
+
+
+def _gather(matches: Matches) -> _Gathered:
+    out = _Gathered()
+    for _, match in matches:
+        for capture, nodes in match.items():
+            known = _ROLES.get(capture)
+            if known is not None:
+                receiver = match.get("receiver")
+                for node in nodes:
+                    _add_use(out, node, *known)
+                    if receiver:
+                        out.receivers[node.start_byte] = receiver[0]
+            elif capture == "local":
+                type_, value = match.get("local.type", (None,))[0], match.get("local.value", (None,))[0]
+                out.locals.extend((node, type_, value) for node in nodes)
+            elif capture == "skip" or capture == "name":
+                out.skipped.update(node.start_byte for node in nodes)
+            elif capture == "scope":
+                out.scopes.extend(nodes)
+            elif capture in ("unit.import", "import"):
+                out.imports.update((node.start_byte, node) for node in nodes)
+            elif capture == "export":
+                public, local = match.get("export.name", (None,))[0], match.get("export.local", (None,))[0]
+                out.exports.append((public, local))
+            elif capture == "package":
+                out.packages.extend(nodes)
+    return out
+
+
+def _add_use(out: _Gathered, node: Node, strength: int, role: Role) -> None:
+    known = out.uses.get(node.start_byte)
+    if known is None or strength > known[1]:
+        out.uses[node.start_byte] = (node, strength, role)
+
+
+def _scopes(data: bytes, gathered: _Gathered, functions: Sequence[tuple[int, int]]) -> Nesting[Scope]:
+    """The scopes with what is bound in them."""
+    spans = {(start, end) for start, end in functions} | {(n.start_byte, n.end_byte) for n in gathered.scopes}
+    stack: list[Scope] = []
+    made: list[tuple[int, int, Scope]] = []
+    for start, end in sorted(spans, key=lambda s: (s[0], -s[1])):
+        while stack and stack[-1].end <= start:
+            stack.pop()
+        scope = Scope(start, end, stack[-1] if stack else None)
+        made.append((start, end, scope))
+        stack.append(scope)
+    where = Nesting(made)
+    for name, type_, value in sorted(gathered.locals, key=lambda item: item[0].start_byte):
+        gathered.skipped.add(name.start_byte)
+        scope_at = where.at(name.start_byte)
+        if scope_at is not None:
+            _bind(data, scope_at, name, type_, value)
+    return Nesting(made)
+
+
+def _bind(data: bytes, scope: Scope, name: Node, type_: Node | None, value: Node | None) -> None:
+    text = _text(data, name)
+    known = bare_type(_text(data, type_)) if type_ is not None and type_.end_byte - type_.start_byte < 300 else None
+    if known is None and value is not None:
+        reached = chain(data, value)
+        known = _followed(reached, scope) if reached is not None else None
+    if scope.names.get(text) is None:
+        scope.names[text] = known
+
+
+def _followed(reached: str, scope: Scope | None) -> str | None:
+    """The chain of a value as a type: `<T>` is T, one that starts with a local starts with what that is instead."""
+    if reached.startswith("<") and reached.endswith(">"):
+        return reached[1:-1]
+    first, dot, rest = reached.partition(".")
+    bare = first.removesuffix("()")
+    while scope is not None:
+        if bare in scope.names:
+            known = scope.names[bare]
+            if known is None or first != bare:
+                return None
+            start = known[1:] if known.startswith("=") else f"<{known}>"
+            return f"={start}{dot}{rest}" if start.count(".") < MAX_FOLLOWED else None
+        scope = scope.parent
+    return f"={reached}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Use:
+    start: int
+    end: int
+    row: int
+    name: str
+    role: Role
+    receiver: str | None = None
+    receiver_type: str | None = None
+
+
+def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_Use]:
+    for start in sorted(gathered.uses):
+        node, _, role = gathered.uses[start]
+        receiver = gathered.receivers.get(start)
+        name = _text(data, node).lstrip("$")
+        scope = where.at(start)
+        if receiver is not None:
+            text = chain(data, receiver) or "?"
+            if role is Role.NAME:
+                role = Role.ATTRIBUTE
+            yield _Use(start, node.end_byte, node.start_point[0], name, role, text, _receiver_type(text, scope))
+        elif start not in gathered.skipped and not _is_local(name, scope):
+            yield _Use(start, node.end_byte, node.start_point[0], name, role)
+
+
+def _is_local(name: str, scope: Scope | None) -> bool:
+    while scope is not None:
+        if name in scope.names:
+            return True
+        scope = scope.parent
+    return False
+
+
+def _receiver_type(receiver: str, scope: Scope | None) -> str | None:
+    """What the local that a receiver starts with is; '?' where it is a local of which nothing is known."""
+    first = receiver.partition(".")[0].removesuffix("()")
+    if first in OWN:
+        return None
+    while scope is not None:
+        if first in scope.names:
+            return scope.names[first] or "?"
+        scope = scope.parent
+    return None
+
+
+def _imports(
+    path: str,
+    data: bytes,
+    gathered: _Gathered,
+    where: Nesting[str],
+    unit_at: Sequence[int],
+    read: ReadImports | None,
+) -> tuple[Import, ...]:
+    out = []
+    for start in sorted(gathered.imports) if read is not None else ():
+        node = gathered.imports[start]
+        scope, row = where.at(start), node.start_point[0]
+        assert read is not None
+        out += [
+            Import(path, one.module, one.name, one.alias, 0, unit_at[row], scope, row + 1, one.exported)
+            for one in read(node, data)
+        ]
+    return tuple(out)
+
+
+def _exports(data: bytes, gathered: _Gathered) -> tuple[str, ...]:
+    """`public:local`, or the name alone where both are the same; `default:` for a file's main export."""
+    out = []
+    for public, local in gathered.exports:
+        name = _text(data, public) if public is not None else "default"
+        inner = _text(data, local) if local is not None else name
+        out.append(name if inner == name else f"{name}:{inner}")
+    return tuple(dict.fromkeys(out))
+
+
+def _package(data: bytes, gathered: _Gathered) -> str:
+    texts = [_text(data, node) for node in gathered.packages]
+    return ".".join(text.replace("::", ".").replace("\\", ".").strip(". ") for text in texts if text)
+
+
+def _text(data: bytes, node: Node | None) -> str:
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace") if node is not None else ""

@@ -1,0 +1,15 @@
+"""One name that an import statement brings in, as a language's module reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """`module` as written; `name` None for the whole module, '*' for everything in it; `alias` '' for '*'."""
+
+    module: str
+    name: str | None
+    alias: str
+    exported: bool = False

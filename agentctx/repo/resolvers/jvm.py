@@ -1,0 +1,77 @@
+"""Java (Kotlin and Scala add to it): packages are declared, names of the own package are visible, members too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agentctx.repo.resolvers.imported import Imported
+from agentctx.repo.resolvers.rules import Rules, Space, words
+from agentctx.source import FileSyntax, Import
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MEMBERS = words(
+    """
+    add addAll append apply build clear clone close compareTo contains containsKey copy create equals filter find
+    first flatMap forEach format get getClass getKey getMessage getName getOrDefault getValue hashCode indexOf
+    isEmpty iterator join keySet last length map max min name next of ordinal parse poll pop print printf println
+    push put read remove replace reset run set size sort split start stop stream substring test toArray toList
+    toString trim type valueOf values write
+    """
+)
+
+
+class JvmRules(Rules):
+    languages = frozenset({"java", "kotlin", "scala"})
+    bare_members = True
+    constructors = frozenset({"constructor", "apply", "this"})
+    builtin_members = _MEMBERS
+
+    def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
+        super().__init__(files, configs)
+        self._packages: dict[str, tuple[str, ...]] = {}
+        for path in sorted(files):
+            package = files[path].package
+            self._packages[package] = (*self._packages.get(package, ()), path)
+        self._visible: dict[str, list[str]] = {}
+
+    def spaces(self, item: Import) -> tuple[Space, ...]:
+        return self._space(item.module)
+
+    def _space(self, dotted: str) -> tuple[Space, ...]:
+        """The package that is the longest beginning of a dotted name, and what comes after it as types inside."""
+        parts = dotted.split(".")
+        for end in range(len(parts), 0, -1):
+            files = self._packages.get(".".join(parts[:end]))
+            if files:
+                return (Space(files, ".".join(parts[end:])),)
+        return ()
+
+    def submodules(self, item: Import) -> tuple[Space, ...]:
+        files = self._packages.get(f"{item.module}.{item.name}") if item.module else None
+        return (Space(files),) if files else ()
+
+    def visible(self, path: str) -> Sequence[str]:
+        if path not in self._visible:
+            same = self._packages[self.files[path].package]
+            self._visible[path] = [other for other in same if other != path]
+        return self._visible[path]
+
+    def dotted(self, path: str, name: str) -> tuple[Space, ...]:
+        """The top of a fully qualified name: known only as a beginning of packages."""
+        return (Space((), name),) if any(p == name or p.startswith(f"{name}.") for p in self._packages) else ()
+
+
+def java_imports(statement: Node, data: bytes) -> Iterator[Imported]:
+    """`import a.b.C;`, `import static a.b.C.m;`, `import a.b.*;`"""
+    name = next((n for n in statement.named_children if n.type in ("scoped_identifier", "identifier")), None)
+    if name is None:
+        return
+    dotted = "".join(data[name.start_byte : name.end_byte].decode("utf-8", "replace").split())
+    if any(child.type == "asterisk" for child in statement.named_children):
+        yield Imported(dotted, "*", "")
+        return
+    module, _, last = dotted.rpartition(".")
+    yield Imported(module, last, last)

@@ -1,0 +1,247 @@
+"""What a name means at a place: enclosing definitions, the file, imports, what is visible without one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentctx.repo.resolvers.classes import Classes
+from agentctx.repo.resolvers.rules import Rules, Space
+from agentctx.repo.resolvers.tables import Ids, Tables
+from agentctx.source import Import, Symbol, SymbolKind
+
+MAX_DEPTH = 12  # of re-exports; longer chains are cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name means: definitions, a module, something outside of the repository, or (all empty) nothing known."""
+
+    ids: Ids = ()
+    space: Space | None = None
+    external: bool = False
+    via: int | None = None  # the import unit that brings it in
+
+    def __bool__(self) -> bool:
+        return bool(self.ids) or self.space is not None or self.external
+
+
+NOTHING = Found()
+EXTERNAL = Found(external=True)
+
+
+class Names:
+    """Lookups of one family, remembered."""
+
+    def __init__(self, tables: Tables, rules: Rules) -> None:
+        self.tables = tables
+        self.rules = rules
+        self.classes = Classes(tables, rules, self.type_ids)
+        self._known: dict[tuple[str, str | None, str], Found] = {}
+        self._imported: dict[tuple[str, int, str, str | None], Found] = {}
+        self._open: set[tuple[str, str]] = set()
+
+    # ------------------------------------------------------------ names
+
+    def name(self, path: str, scope: str | None, name: str) -> Found:
+        """A bare name in the definition `scope` of a file."""
+        key = (path, scope, name)
+        found = self._known.get(key)
+        if found is None:
+            self._known[key] = NOTHING  # a cycle finds nothing
+            found = self._known[key] = self._name(path, scope, name)
+        return found
+
+    def _name(self, path: str, scope: str | None, name: str) -> Found:
+        for found in self._candidates(path, scope, name):
+            if found:
+                return found
+        if name in self.rules.builtins or name not in self.tables.names:
+            return EXTERNAL
+        return NOTHING
+
+    def _candidates(self, path: str, scope: str | None, name: str) -> Iterator[Found]:
+        here = self.tables.by_file[path]
+        prefixes = []
+        for holder in self._around(scope):
+            prefixes.append(holder.qualname)
+            yield Found(self._inside(holder, name))
+        yield Found(here.get(name, ()))
+        item = self.tables.imports[path].get(name) or self.rules.named_import(path, name)
+        if item is not None:
+            yield self.imported(item)
+        visible = self.rules.visible(path)
+        for prefix in (*prefixes, ""):
+            wanted = f"{prefix}.{name}" if prefix else name
+            ids = tuple(id for other in visible for id in self.tables.by_file[other].get(wanted, ()))
+            yield Found(ids)
+        for star in self.tables.stars[path]:
+            if not star.alias:
+                yield self._from_star(star, name)
+        for prefix in (*prefixes, "") if self.rules.global_names else ():
+            yield Found(self._anywhere(path, f"{prefix}.{name}" if prefix else name))
+        yield next((Found(space=space) for space in self.rules.dotted(path, name)), NOTHING)
+
+    def _anywhere(self, path: str, qualname: str) -> Ids:
+        """Definitions of a global name; code doesn't use what only tests define."""
+        ids = self.tables.by_qualname.get(qualname, ())
+        if self.tables.files[path].is_test:
+            return ids
+        return tuple(id for id in ids if not self.tables.files[self.tables.symbols[id].path].is_test)
+
+    def _around(self, scope: str | None) -> Iterator[Symbol]:
+        at = self.tables.symbols.get(scope or "")
+        while at is not None:
+            yield at
+            above = self.tables.symbols.get(at.parent or "")
+            if above is None and at.kind is SymbolKind.METHOD:
+                above = next((self.tables.symbols[id] for id in self.classes.of(at)), None)
+            at = above
+
+    def _inside(self, holder: Symbol, name: str) -> Ids:
+        """What a definition itself holds under a name that its text can use without a receiver."""
+        if holder.kind is not SymbolKind.CLASS:
+            return self.tables.by_file[holder.path].get(f"{holder.qualname}.{name}", ())
+        if holder.form == "namespace":
+            ids = self.tables.by_qualname.get(f"{holder.qualname}.{name}", ())
+            near = tuple(id for id in ids if self.tables.symbols[id].path == holder.path)
+            return near or tuple(id for id in ids if self.rules.same_class(holder.path, self.tables.symbols[id].path))
+        found = self.classes.member(holder.id, name)
+        return found if self.rules.bare_members else self.tables.classes(found)
+
+    def _from_star(self, star: Import, name: str) -> Found:
+        for space in self.rules.spaces(star):
+            found = self.export(space, name)
+            if found:
+                return Found(found.ids, found.space, found.external, star.unit)
+        return NOTHING
+
+    # ------------------------------------------------------------ imports
+
+    def imported(self, item: Import) -> Found:
+        """What an import brings in."""
+        key = (item.path, item.unit, item.module, item.name)
+        if key not in self._imported:
+            self._imported[key] = NOTHING
+            found = self._find_import(item)
+            self._imported[key] = Found(found.ids, found.space, found.external, item.unit) if found else found
+        return self._imported[key]
+
+    def _find_import(self, item: Import) -> Found:
+        spaces = self.rules.spaces(item)
+        for space in spaces:
+            if item.name is None or item.name == "*":
+                return Found(space=space)
+            found = self.export(space, item.name)
+            if found:
+                return found
+        inner = self.rules.submodules(item)
+        if inner:
+            return Found(space=inner[0])
+        return NOTHING if spaces else EXTERNAL
+
+    def export(self, space: Space, name: str, depth: int = 0) -> Found:
+        """What a module hands out under a name, also by re-exports."""
+        ids = tuple(id for path in space.files for id in self._own_export(path, space.prefix, name))
+        if ids:
+            return Found(ids)
+        for path in space.files if depth < MAX_DEPTH and not space.prefix else ():
+            found = self._listed(path, name) or self._handed_on(path, name, depth)
+            if found:
+                return found
+        return NOTHING
+
+    def _own_export(self, path: str, prefix: str, name: str) -> Ids:
+        table = self.tables.by_file.get(path, {})
+        if prefix:
+            return table.get(f"{prefix}.{name}", ())
+        for before in self.rules.export_prefixes:
+            ids = table.get(before + name, ())
+            if ids:
+                return ids
+        return ()
+
+    def _listed(self, path: str, name: str) -> Found:
+        """By the file's export list: `public:local`."""
+        file = self.tables.files.get(path)
+        for entry in file.exports if file is not None else ():
+            public, colon, local = entry.partition(":")
+            if public == name and colon and (path, local) not in self._open:
+                self._open.add((path, local))
+                try:
+                    return self.dotted(path, None, local)
+                finally:
+                    self._open.discard((path, local))
+        return NOTHING
+
+    def _handed_on(self, path: str, name: str, depth: int) -> Found:
+        file = self.tables.files.get(path)
+        items = [item for item in file.imports if item.exported] if file is not None else []
+        for item in items:
+            if item.alias == name:
+                return self.imported(item)
+        for item in items:
+            if item.name == "*" and not item.alias:
+                for space in self.rules.spaces(item):
+                    found = self.export(space, name, depth + 1)
+                    if found:
+                        return found
+        return NOTHING
+
+    # ------------------------------------------------------------ dotted names and types
+
+    def dotted(self, path: str, scope: str | None, written: str) -> Found:
+        """A dotted name: modules, nested types, static members."""
+        first, *rest = written.split(".")
+        found = self.name(path, scope, first)
+        for part in rest:
+            if found.external:
+                return found
+            found = self.inside(found, part)
+        return found
+
+    def inside(self, found: Found, name: str) -> Found:
+        """The member `name` of a module or of definitions."""
+        if found.space is not None:
+            inner = self.export(found.space, name)
+            if not inner:
+                inner = self._default_member(found.space, name)
+            if not inner:
+                deeper = self.rules.submodules(_as_import(found.space, name))
+                inner = Found(space=deeper[0]) if deeper else NOTHING
+            return Found(inner.ids, inner.space, inner.external, found.via) if inner else NOTHING
+        ids = tuple(id for owner in found.ids for id in self.members_of(owner, name))
+        return Found(tuple(dict.fromkeys(ids)), via=found.via)
+
+    def _default_member(self, space: Space, name: str) -> Found:
+        main = self.export(space, "default") if not space.prefix and name != "default" else NOTHING
+        return self.inside(main, name) if main.ids else NOTHING
+
+    def members_of(self, owner: str, name: str) -> Ids:
+        """Members of a definition: of a class also the inherited ones, else what is assigned to it (`app.use =`)."""
+        symbol = self.tables.symbols[owner]
+        if symbol.kind is SymbolKind.CLASS:
+            return self.classes.member(owner, name)
+        return self.tables.by_file[symbol.path].get(f"{symbol.qualname}.{name}", ())
+
+    def type_ids(self, path: str, scope: str | None, written: str) -> Ids:
+        """The types that a dotted name means."""
+        if written in self.rules.type_names or written in self.rules.own_names:
+            return self.class_around(scope)
+        found = self.dotted(path, scope, written)
+        if found.space is not None:  # `import X from` a module whose main export is the type
+            found = self.export(found.space, "default")
+        return self.tables.classes(found.ids)
+
+    def class_around(self, scope: str | None) -> Ids:
+        """The innermost type around a definition."""
+        for holder in self._around(scope):
+            if holder.kind is SymbolKind.CLASS and holder.form != "namespace":
+                return self.classes.main(holder.id)
+        return ()
+
+
+def _as_import(space: Space, name: str) -> Import:
+    """`name` inside of a module, as an import would write it (for rules that look at files)."""
+    path = space.files[0] if space.files else ""
+    return Import(path, space.prefix, name, name, -1, 0, None, 0)
