@@ -10,10 +10,9 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from agentctx.source import FileSyntax, Import, Reference, Role, SourceFile, Symbol, SymbolKind, Unit, UnitKind
+from agentctx.repo.entry import FileKey
+from agentctx.source import FileSyntax, Import, Reference, Role, Symbol, SymbolKind, Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
-
-SCHEMA = 2  # count up when the layout or what parsing means changes
 
 _UNIT_KINDS, _SYMBOL_KINDS, _ROLES = tuple(UnitKind), tuple(SymbolKind), tuple(Role)
 _UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 19, 9, 8
@@ -65,7 +64,7 @@ def encode(syntax: FileSyntax) -> bytes:
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 1)
 
 
-def decode(data: bytes, file: SourceFile) -> FileSyntax:
+def decode(data: bytes, file: FileKey) -> FileSyntax:
     """What `encode` was given for a file of this content.
 
     Raises:
