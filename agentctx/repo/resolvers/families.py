@@ -15,15 +15,30 @@ if TYPE_CHECKING:
 
 # family -> module:class of its rules; the languages of a family see each other's definitions
 FAMILIES: dict[str, str] = {
+    "bash": "shell:ShellRules",
+    "c": "c:CRules",
+    "csharp": "dotnet:CSharpRules",
     "go": "go:GoRules",
     "javascript": "javascript:JavaScriptRules",
     "jvm": "jvm:JvmRules",
+    "php": "php:PhpRules",
+    "ruby": "ruby:RubyRules",
+    "rust": "rust:RustRules",
 }
 # language -> (family, module:function that reads its import statements)
 LANGUAGES: dict[str, tuple[str, str]] = {
+    "bash": ("bash", "shell:imports"),
+    "c": ("c", "c:imports"),
+    "cpp": ("c", "c:imports"),
+    "csharp": ("csharp", "dotnet:imports"),
     "go": ("go", "go:imports"),
     "java": ("jvm", "jvm:java_imports"),
     "javascript": ("javascript", "javascript:imports"),
+    "kotlin": ("jvm", "jvm:kotlin_imports"),
+    "php": ("php", "php:imports"),
+    "ruby": ("ruby", "ruby:imports"),
+    "rust": ("rust", "rust:imports"),
+    "scala": ("jvm", "jvm:scala_imports"),
     "tsx": ("javascript", "javascript:imports"),
     "typescript": ("javascript", "javascript:imports"),
 }

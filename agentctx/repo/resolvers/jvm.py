@@ -75,3 +75,53 @@ def java_imports(statement: Node, data: bytes) -> Iterator[Imported]:
         return
     module, _, last = dotted.rpartition(".")
     yield Imported(module, last, last)
+
+
+def kotlin_imports(statement: Node, data: bytes) -> Iterator[Imported]:
+    """`import a.b.C`, `import a.b.C as D`, `import a.b.*`"""
+    name = next((n for n in statement.named_children if n.type == "qualified_identifier"), None)
+    if name is None:
+        return
+    dotted = _dotted(name, data)
+    alias = next((n for n in statement.named_children if n.type == "identifier"), None)
+    if any(child.type == "*" for child in statement.children):
+        yield Imported(dotted, "*", "")
+        return
+    module, _, last = dotted.rpartition(".")
+    yield Imported(module, last, _dotted(alias, data) if alias is not None else last)
+
+
+def scala_imports(statement: Node, data: bytes) -> Iterator[Imported]:
+    """`import a.b.{C => D, E}, f._` and Scala 3's `import a.b.{C as D}`, `import f.*`"""
+    path: list[str] = []
+    for child in [*statement.children, None]:
+        if child is None or child.type == ",":
+            if path:
+                yield Imported(".".join(path[:-1]), path[-1], path[-1])
+            path = []
+        elif child.type in (
+            "namespace_selectors",
+            "namespace_wildcard",
+            "as_renamed_identifier",
+            "arrow_renamed_identifier",
+        ):
+            yield from _selected(child, data, ".".join(path))
+            path = []
+        elif child.is_named and not child.is_extra:
+            path += _dotted(child, data).split(".")
+
+
+def _selected(node: Node, data: bytes, module: str) -> Iterator[Imported]:
+    for one in node.named_children if node.type == "namespace_selectors" else [node]:
+        if one.type == "namespace_wildcard" or one.type.endswith("wildcard"):
+            yield Imported(module, "*", "")
+        elif one.type in ("arrow_renamed_identifier", "as_renamed_identifier"):
+            name, alias = one.child_by_field_name("name"), one.child_by_field_name("alias")
+            if name is not None and alias is not None:
+                yield Imported(module, _dotted(name, data), _dotted(alias, data))
+        elif not one.is_extra:
+            yield Imported(module, _dotted(one, data), _dotted(one, data))
+
+
+def _dotted(node: Node, data: bytes) -> str:
+    return "".join(data[node.start_byte : node.end_byte].decode("utf-8", "replace").replace("`", "").split())

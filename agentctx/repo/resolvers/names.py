@@ -55,10 +55,18 @@ class Names:
     def _name(self, path: str, scope: str | None, name: str) -> Found:
         for found in self._candidates(path, scope, name):
             if found:
-                return found
+                return self._completed(path, found)
         if name in self.rules.builtins or name not in self.tables.names:
             return EXTERNAL
         return NOTHING
+
+    def _completed(self, path: str, found: Found) -> Found:
+        """With the other parts of a global definition that another file has: a declaration and its definition."""
+        symbols = self.tables.symbols
+        if not self.rules.global_names or not found.ids or any(symbols[id].path == path for id in found.ids):
+            return found
+        others = self._anywhere(path, symbols[found.ids[0]].qualname)
+        return Found(tuple(dict.fromkeys((*found.ids, *others))), via=found.via)
 
     def _candidates(self, path: str, scope: str | None, name: str) -> Iterator[Found]:
         here = self.tables.by_file[path]
