@@ -6,7 +6,9 @@ import click
 
 from agentctx.cli.lazy import LazyGroup
 
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
+}
 
 
 class BenchGroup(LazyGroup):
