@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from agentctx.repo import languages
-from agentctx.repo.parse import run_query
+from agentctx.repo.trees import count_errors
 from agentctx.source import FileSyntax, SourceFile, Unit
 from agentctx.spans import tiles
 
@@ -22,8 +22,7 @@ def closure(syntax: FileSyntax, chosen: Iterable[int]) -> frozenset[int]:
 
 
 def n_errors(data: bytes, language: str) -> int:
-    captures, _ = run_query(data, language)
-    return len(captures.get("error", ()))
+    return count_errors(data, language)
 
 
 def check_units(file: SourceFile, syntax: FileSyntax) -> None:

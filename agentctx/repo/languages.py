@@ -1,15 +1,13 @@
-"""The language table: a language is one row here, one query file in `queries/` and its `LANGUAGE_*` modules.
+"""The language table: a language is one row (`language_rows`), one query file in `queries/`, one resolver module.
 
-The query's captures `unit.*` are all that units need; symbols and references of Python are read by `python_defs`,
-`python_scopes`, `python_refs` and `python_imports` from the captures `def.*`, `scope.*`, `bind.*` and `ref.*`.
+`parse` reads Python by modules of its own and all other languages by the captures of their queries; docs/languages.md
+says what each capture means.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -19,46 +17,9 @@ from types import MappingProxyType
 from tree_sitter import Language as Grammar
 from tree_sitter import Query
 
-Comment = tuple[str, str]  # what opens and what closes a comment; '' where the line's end closes it
+from agentctx.repo.language_rows import ROWS, TEST_DIRS, Comment, Language
 
-TEST_DIRS = frozenset({"test", "tests", "testing"})
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """One row of the table.
-
-    `grammar` is (package, function) of the grammar wheel, imported when the first file of the language is
-    parsed. `test_file` matches names of test files, `test_dirs` are folder names whose files are all tests.
-    """
-
-    name: str
-    extensions: tuple[str, ...]
-    grammar: tuple[str, str]
-    query: str
-    comment: Comment
-    filenames: tuple[str, ...] = ()
-    test_file: re.Pattern[str] = re.compile(r"(?!)")
-    test_dirs: frozenset[str] = TEST_DIRS
-
-
-LANGUAGES: Mapping[str, Language] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            Language(
-                name="python",
-                extensions=("py", "pyi"),
-                grammar=("tree_sitter_python", "language"),
-                query="python.scm",
-                comment=("#", ""),
-                filenames=("SConstruct", "wscript"),
-                test_file=re.compile(r"(test_.*|.*_test|conftest|tests)\.pyi?"),
-                test_dirs=frozenset({"test", "tests"}),
-            ),
-        )
-    }
-)
+LANGUAGES: Mapping[str, Language] = MappingProxyType({row.name: row for row in ROWS})
 
 _HASH: Comment = ("#", "")
 _SLASHES: Comment = ("//", "")
@@ -71,8 +32,8 @@ PLAIN_EXTENSIONS: Mapping[str, Comment] = MappingProxyType(
         **dict.fromkeys(("toml", "yaml", "yml", "sh", "bash", "cfg", "conf", "txt", "in", "mk"), _HASH),
         **dict.fromkeys(("properties", "cmake", "tf", "nix", "r", "rb", "pl", "graphql", "dockerfile"), _HASH),
         **dict.fromkeys(("md", "markdown", "html", "xml", "vue"), _MARKUP),
-        **dict.fromkeys(("json", "json5", "jsonc", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "rs"), _SLASHES),
-        **dict.fromkeys(("java", "kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "php", "swift", "proto"), _SLASHES),
+        **dict.fromkeys(("json", "json5", "jsonc", "rs"), _SLASHES),
+        **dict.fromkeys(("kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "php", "swift", "proto"), _SLASHES),
         **dict.fromkeys(("ini", "el", "lisp", "clj"), _SEMICOLON),
         **dict.fromkeys(("css", "scss", "less"), ("/*", "*/")),
         **dict.fromkeys(("sql", "lua", "hs"), ("--", "")),
@@ -131,13 +92,14 @@ def is_test_path(path: str) -> bool:
 
 @cache
 def query_text(name: str) -> str:
-    """The query file of the language `name`."""
-    return (files("agentctx.repo") / "queries" / LANGUAGES[name].query).read_text(encoding="utf-8")
+    """The query files of the language `name`, one after the other."""
+    folder = files("agentctx.repo") / "queries"
+    return "\n".join((folder / file).read_text(encoding="utf-8") for file in LANGUAGES[name].query)
 
 
 @cache
 def query_digest(name: str) -> str:
-    """SHA-256 of the query file in hex: a changed query makes cached syntax stale."""
+    """SHA-256 of the query in hex: a changed query makes cached syntax stale."""
     return hashlib.sha256(query_text(name).encode()).hexdigest()
 
 

@@ -1,78 +1,19 @@
 """SourceFile -> FileSyntax: units, symbols, references, imports. Never fails on broken code.
 
-Files of a known language go through tree-sitter; all others are cut into paragraphs by `plain`.
+Python goes through modules of its own, the other languages through the captures of their queries; what has no grammar
+is cut into paragraphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tree_sitter import Node, Parser, QueryCursor
-
-from agentctx.repo import languages, plain
-from agentctx.repo.parse_lines import Lines
-from agentctx.repo.parse_place import finish
-from agentctx.repo.parse_units import UnitWalk
-from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definitions, target_symbol, targets
-from agentctx.repo.python_imports import exports, imports
-from agentctx.repo.python_refs import Places, references
-from agentctx.source import FileSyntax, SourceFile, Symbol, Unit
+from agentctx.repo import plain
+from agentctx.repo.parse_captured import parse_captured
+from agentctx.repo.parse_python import parse_python
+from agentctx.source import FileSyntax, SourceFile
 
 
 def parse(file: SourceFile) -> FileSyntax:
     """All that can be said of one file by itself. Deterministic; broken code only raises `n_errors`."""
     if file.language is None:
         return FileSyntax(file.path, None, file.digest, plain.units(file.path, file.data), is_test=file.is_test)
-    captures, root = run_query(file.data, file.language)
-    lines = Lines(file.data, languages.LANGUAGES[file.language].comment[0])
-    found = definitions(file.data, captures, ids := Ids(file.path))
-    by_node = {made.node.id: made.id for made in found}
-    walk = UnitWalk(lines, unit_tags(captures), interpolated_rows(captures))
-    units = finish(walk.run(root), lines, lambda node: by_node.get(node) if node is not None else None)
-    at = unit_at(units)
-    symbols: list[Symbol] = [
-        definition_symbol(file.data, file.path, made, at[made.node.start_point[0]], in_tests=file.is_test)
-        for made in found
-    ]
-    symbols += [
-        target_symbol(file.data, file.path, target, at[target.name.start_point[0]], ids.new)
-        for target in targets(file.data, captures, found)
-    ]
-    symbols.sort(key=lambda s: (s.span.start, -s.span.end, s.id))
-    return FileSyntax(
-        path=file.path,
-        language=file.language,
-        digest=file.digest,
-        units=units,
-        symbols=tuple(symbols),
-        references=references(Places(file.path, file.data, lines, at), captures, found, symbols),
-        imports=imports(file.data, file.path, captures, found, at),
-        exports=exports(file.data, captures, found),
-        n_errors=len({node.id for node in captures.get("error", ())}),
-        is_test=file.is_test,
-    )
-
-
-def run_query(data: bytes, language: str) -> tuple[Captures, Node]:
-    """The language's captures on `data`, and the tree's root (which keeps the tree alive)."""
-    root = Parser(languages.grammar(language)).parse(data).root_node
-    return QueryCursor(languages.query(language)).captures(root), root
-
-
-def unit_tags(captures: Captures) -> dict[int, str]:
-    """Node id -> its `unit.*` capture, without the prefix."""
-    return {
-        node.id: capture.removeprefix("unit.")
-        for capture, nodes in captures.items()
-        if capture.startswith("unit.")
-        for node in nodes
-    }
-
-
-def interpolated_rows(captures: Captures) -> frozenset[int]:
-    return frozenset(node.start_point[0] for node in captures.get("interpolation", ()))
-
-
-def unit_at(units: Sequence[Unit]) -> list[int]:
-    """Row (0-based) -> index of its unit."""
-    return [unit.index for unit in units for _ in range(len(unit.lines))]
+    return parse_python(file) if file.language == "python" else parse_captured(file, file.language)

@@ -36,6 +36,11 @@ def finish(drafts: Sequence[Draft], lines: Lines, symbol_of: Callable[[int | Non
     return tuple(units)
 
 
+def unit_at(units: Sequence[Unit]) -> list[int]:
+    """Row (0-based) -> index of its unit."""
+    return [unit.index for unit in units for _ in range(len(unit.lines))]
+
+
 def place(drafts: Sequence[Draft], lines: Lines) -> tuple[list[Draft], list[int]]:
     """The drafts plus those for comments that stand free, and each old draft's new index."""
     placed: list[Draft] = []

@@ -1,0 +1,42 @@
+"""Nodes as names: of definitions, of what they belong to, of types and decorators."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+NAME_CHARS = 120  # of tests, whose names are sentences
+
+_SEPARATOR = re.compile(r"\s*(?:::|\\|->|\?\.|\.)\s*")
+_LEAD = re.compile(r"^(?:[@#*&?!~:\[(\s]|\b(?:new|dyn|const|mut|virtual|public|protected|private|override)\s)+")
+_QUOTES = "\"'`"
+
+
+def text_of(data: bytes, node: Node) -> str:
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def plain_name(data: bytes, node: Node) -> str:
+    """The name that the node defines: strings without their quotes, `A::B` as `A.B`, all on one line."""
+    text = " ".join(text_of(data, node).split())
+    if len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0]:
+        text = text[1:-1]
+    elif " " not in text or "::" in text:
+        text = _SEPARATOR.sub(".", text).strip(".")
+    return text[:NAME_CHARS] or "?"
+
+
+def dotted_name(data: bytes, node: Node) -> str:
+    """`new a::B<C>(d)` -> `a.B`: a type or decorator without arguments, dotted; '' where nothing is left."""
+    text = _LEAD.sub("", " ".join(text_of(data, node).split()))
+    text = re.split(r"[<(\[{]", text, maxsplit=1)[0].strip()
+    return _SEPARATOR.sub(".", text).strip(". ")
+
+
+def owner_name(data: bytes, node: Node) -> str | None:
+    """What a member is defined on, from outside: `A.prototype` is A, `module.exports` is exports."""
+    name = dotted_name(data, node)
+    if name == "module.exports":
+        return "exports"
+    return name.removesuffix(".prototype") or None

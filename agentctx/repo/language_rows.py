@@ -1,0 +1,136 @@
+"""The rows of the language table: what is known of each language as data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+Comment = tuple[str, str]  # what opens and what closes a comment; '' where the line's end closes it
+
+TEST_DIRS = frozenset({"test", "tests", "testing"})
+NEVER = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class TestRules:
+    """Which definitions are tests. Patterns match whole names; of decorators the last part counts (`tokio::test`)."""
+
+    names: re.Pattern[str] = NEVER  # of functions, in test files only
+    named_anywhere: bool = False  # test names count in all files
+    decorators: frozenset[str] = frozenset()
+    fixtures: re.Pattern[str] = NEVER  # names of functions that prepare tests, in test files only
+    fixture_decorators: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One row of the table.
+
+    `grammar` is (package, function) of the grammar wheel, imported when the first file of the language is
+    parsed. `query` names files in `queries/`, which together are one query. `test_file` matches names of test files,
+    `test_dirs` are folder names whose files are all tests. `shebangs` are programs that run such files.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    grammar: tuple[str, str]
+    query: tuple[str, ...]
+    comment: Comment
+    filenames: tuple[str, ...] = ()
+    test_file: re.Pattern[str] = NEVER
+    test_dirs: frozenset[str] = TEST_DIRS
+    tests: TestRules = field(default_factory=TestRules)
+    shebangs: tuple[str, ...] = ()
+    wrappers: frozenset[str] = frozenset()  # nodes that belong to the one definition in them (`export ..`, `const ..`)
+
+
+_HASH: Comment = ("#", "")
+_SLASHES: Comment = ("//", "")
+_JS_TEST = re.compile(r".*[._-](test|tests|spec|e2e|cy)\.[cm]?[jt]sx?|(test|tests|spec)\.[cm]?[jt]sx?")
+_JS_DIRS = frozenset({"test", "tests", "__tests__", "__mocks__", "spec", "e2e", "cypress"})
+_JS_WRAPPERS = frozenset(
+    {"export_statement", "ambient_declaration", "lexical_declaration", "variable_declaration", "expression_statement"}
+)
+_JVM_DIRS = frozenset({"test", "tests", "androidTest", "testFixtures", "commonTest", "jvmTest", "jsTest", "it"})
+_JUNIT = TestRules(
+    names=re.compile(r"test\w*"),
+    decorators=frozenset(
+        {"Test", "ParameterizedTest", "RepeatedTest", "TestFactory", "TestTemplate", "Property", "Theory", "Benchmark"}
+    ),
+    fixtures=re.compile(r"setUp\w*|tearDown\w*"),
+    fixture_decorators=frozenset(
+        {
+            *("Before", "After", "BeforeEach", "AfterEach", "BeforeAll", "AfterAll", "BeforeClass", "AfterClass"),
+            *("BeforeMethod", "AfterMethod", "BeforeTest", "AfterTest", "Rule", "ClassRule", "DataProvider", "Setup"),
+        }
+    ),
+)
+
+ROWS: tuple[Language, ...] = (
+    Language(
+        name="python",
+        extensions=("py", "pyi"),
+        grammar=("tree_sitter_python", "language"),
+        query=("python.scm",),
+        comment=_HASH,
+        filenames=("SConstruct", "wscript"),
+        test_file=re.compile(r"(test_.*|.*_test|conftest|tests)\.pyi?"),
+        test_dirs=frozenset({"test", "tests"}),
+        shebangs=("python", "python3"),
+    ),
+    Language(
+        name="javascript",
+        extensions=("js", "jsx", "mjs", "cjs"),
+        grammar=("tree_sitter_javascript", "language"),
+        query=("ecmascript.scm", "javascript.scm"),
+        comment=_SLASHES,
+        filenames=("Jakefile",),
+        test_file=_JS_TEST,
+        test_dirs=_JS_DIRS,
+        wrappers=_JS_WRAPPERS,
+        shebangs=("node", "nodejs", "bun"),
+    ),
+    Language(
+        name="typescript",
+        extensions=("ts", "mts", "cts"),
+        grammar=("tree_sitter_typescript", "language_typescript"),
+        query=("ecmascript.scm", "typescript.scm"),
+        comment=_SLASHES,
+        test_file=_JS_TEST,
+        test_dirs=_JS_DIRS,
+        wrappers=_JS_WRAPPERS,
+        shebangs=("deno", "ts-node", "tsx"),
+    ),
+    Language(
+        name="tsx",
+        extensions=("tsx",),
+        grammar=("tree_sitter_typescript", "language_tsx"),
+        query=("ecmascript.scm", "typescript.scm"),
+        comment=_SLASHES,
+        test_file=_JS_TEST,
+        test_dirs=_JS_DIRS,
+        wrappers=_JS_WRAPPERS,
+    ),
+    Language(
+        name="go",
+        extensions=("go",),
+        grammar=("tree_sitter_go", "language"),
+        query=("go.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r".*_test\.go"),
+        test_dirs=frozenset(),
+        tests=TestRules(
+            names=re.compile(r"(Test|Benchmark|Fuzz|Example)(_?[^a-z].*)?"), fixtures=re.compile(r"TestMain|Setup\w*")
+        ),
+    ),
+    Language(
+        name="java",
+        extensions=("java",),
+        grammar=("tree_sitter_java", "language"),
+        query=("java.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r"(Test[A-Z0-9_].*|.*(Test|Tests|TestCase|IT))\.java"),
+        test_dirs=_JVM_DIRS,
+        tests=_JUNIT,
+    ),
+)

@@ -1,0 +1,58 @@
+"""Files of all languages but Python -> FileSyntax, by the captures of their queries (docs/languages.md)."""
+
+from __future__ import annotations
+
+from agentctx.repo import captured_refs, languages
+from agentctx.repo.captured import captured
+from agentctx.repo.captured_defs import definitions
+from agentctx.repo.captured_symbols import body_start, give_ids, symbols
+from agentctx.repo.comment_lines import CommentLines
+from agentctx.repo.parse_blocks import BlockWalk, Extent
+from agentctx.repo.parse_place import finish, unit_at
+from agentctx.repo.python_defs import Ids
+from agentctx.repo.resolvers.families import import_reader
+from agentctx.repo.trees import run_matches
+from agentctx.source import FileSyntax, SourceFile
+
+
+def parse_captured(file: SourceFile, language: str) -> FileSyntax:
+    """All that can be said of one file in `language` by itself."""
+    row = languages.LANGUAGES[language]
+    matches, root = run_matches(file.data, language)
+    found = captured(matches)
+    lines = CommentLines(file.data, found.comments)
+    defined = definitions(file.data, found, row.wrappers)
+    give_ids(defined, Ids(file.path))
+    block_starts = [node.start_byte for node in found.blocks]
+    bodies = [body_start(one, found, block_starts) for one in defined]
+    extents = [
+        Extent(one.start, one.end, body, number, one.inside)
+        for number, (one, body) in enumerate(zip(defined, bodies, strict=True))
+        if one.holds
+    ]
+    drafts = BlockWalk(lines, found, extents).run(root)
+    units = finish(drafts, lines, lambda key: defined[key].id if key is not None else None)
+    at = unit_at(units)
+    holders = [one for one in defined if one.holds]
+    names = captured_refs.collect(
+        path=file.path,
+        data=file.data,
+        matches=matches,
+        definitions=[(one.start, one.end, one.id) for one in holders],
+        functions=[(one.start, one.end) for one in holders if not one.is_type],
+        unit_at=at,
+        read_imports=import_reader(language),
+    )
+    return FileSyntax(
+        path=file.path,
+        language=language,
+        digest=file.digest,
+        units=units,
+        symbols=symbols(file.data, file.path, defined, bodies, lines, at, row.tests, file.is_test),
+        references=names.references,
+        imports=names.imports,
+        exports=names.exports,
+        n_errors=found.n_errors,
+        is_test=file.is_test,
+        package=names.package,
+    )

@@ -1,0 +1,58 @@
+"""Python files -> FileSyntax. The units and names of Python have modules of their own (`parse_units`, `python_*`)."""
+
+from __future__ import annotations
+
+from agentctx.repo.parse_lines import Lines
+from agentctx.repo.parse_place import finish, unit_at
+from agentctx.repo.parse_units import UnitWalk
+from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definitions, target_symbol, targets
+from agentctx.repo.python_imports import exports, imports
+from agentctx.repo.python_refs import Places, references
+from agentctx.repo.trees import run_query
+from agentctx.source import FileSyntax, SourceFile, Symbol
+
+
+def parse_python(file: SourceFile) -> FileSyntax:
+    """All that can be said of one Python file by itself."""
+    captures, root = run_query(file.data, "python")
+    lines = Lines(file.data)
+    found = definitions(file.data, captures, ids := Ids(file.path))
+    by_node = {made.node.id: made.id for made in found}
+    walk = UnitWalk(lines, unit_tags(captures), interpolated_rows(captures))
+    units = finish(walk.run(root), lines, lambda node: by_node.get(node) if node is not None else None)
+    at = unit_at(units)
+    symbols: list[Symbol] = [
+        definition_symbol(file.data, file.path, made, at[made.node.start_point[0]], in_tests=file.is_test)
+        for made in found
+    ]
+    symbols += [
+        target_symbol(file.data, file.path, target, at[target.name.start_point[0]], ids.new)
+        for target in targets(file.data, captures, found)
+    ]
+    symbols.sort(key=lambda s: (s.span.start, -s.span.end, s.id))
+    return FileSyntax(
+        path=file.path,
+        language=file.language,
+        digest=file.digest,
+        units=units,
+        symbols=tuple(symbols),
+        references=references(Places(file.path, file.data, lines, at), captures, found, symbols),
+        imports=imports(file.data, file.path, captures, found, at),
+        exports=exports(file.data, captures, found),
+        n_errors=len({node.id for node in captures.get("error", ())}),
+        is_test=file.is_test,
+    )
+
+
+def unit_tags(captures: Captures) -> dict[int, str]:
+    """Node id -> its `unit.*` capture, without the prefix."""
+    return {
+        node.id: capture.removeprefix("unit.")
+        for capture, nodes in captures.items()
+        if capture.startswith("unit.")
+        for node in nodes
+    }
+
+
+def interpolated_rows(captures: Captures) -> frozenset[int]:
+    return frozenset(node.start_point[0] for node in captures.get("interpolation", ()))

@@ -1,0 +1,111 @@
+; What JavaScript and TypeScript share: units and definitions. docs/languages.md says what the captures mean.
+
+(comment) @comment
+[(ERROR) (MISSING)] @error
+
+; ---- units
+(import_statement) @unit.import
+(program [(lexical_declaration . (variable_declarator value: [
+    (call_expression function: (identifier) @_require)
+    (member_expression object: (call_expression function: (identifier) @_require))
+    (call_expression function: (call_expression function: (identifier) @_require))]))
+  (variable_declaration . (variable_declarator value: [
+    (call_expression function: (identifier) @_require)
+    (member_expression object: (call_expression function: (identifier) @_require))
+    (call_expression function: (call_expression function: (identifier) @_require))]) .)] @unit.import
+  (#eq? @_require "require"))
+(export_statement source: (_)) @unit.import
+(hash_bang_line) @unit.keep
+[(statement_block) (class_body) (object) (array) (switch_body) (switch_case) (switch_default)] @unit.block
+(program . (expression_statement (string)) @unit.keep)
+
+; ---- functions
+[(function_declaration name: (_) @name) (generator_function_declaration name: (_) @name)] @def.function
+(export_statement "default" @name value: [(function_expression !name) (arrow_function) (generator_function !name)])
+  @def.function
+(variable_declarator name: (identifier) @name value: [(arrow_function) (function_expression) (generator_function)])
+  @def.function
+(variable_declarator name: (identifier) @name value: (class)) @def.class
+
+; members that are given functions: `exports.f = function`, `A.prototype.f = function`, `a.b = a.c = () => ..`
+(program (expression_statement (assignment_expression
+  left: (member_expression object: (_) @owner property: (property_identifier) @name)
+  right: [
+    (function_expression) (arrow_function) (generator_function)
+    (assignment_expression right: [(function_expression) (arrow_function) (generator_function)])
+  ]) @def.method))
+(program (expression_statement (assignment_expression right: (assignment_expression
+  left: (member_expression object: (_) @owner property: (property_identifier) @name)
+  right: [(function_expression) (arrow_function) (generator_function)]) @def.method)))
+(program (expression_statement (assignment_expression
+  left: (member_expression property: (property_identifier) @name) right: (class)) @def.class))
+
+; objects of a module: their functions are members of what they are assigned to
+(program [
+  (lexical_declaration (variable_declarator name: (identifier) @owner
+    value: (object (method_definition name: (_) @name) @def.method)))
+  (variable_declaration (variable_declarator name: (identifier) @owner
+    value: (object (method_definition name: (_) @name) @def.method)))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner
+    value: (object (method_definition name: (_) @name) @def.method))))
+  (expression_statement (assignment_expression left: (_) @owner
+    right: (object (method_definition name: (_) @name) @def.method)))
+  (export_statement "default" @owner value: (object (method_definition name: (_) @name) @def.method))
+])
+(program [
+  (lexical_declaration (variable_declarator name: (identifier) @owner value: (object
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
+  (variable_declaration (variable_declarator name: (identifier) @owner value: (object
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner value: (object
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method))))
+  (expression_statement (assignment_expression left: (_) @owner right: (object
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
+  (export_statement "default" @owner value: (object
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method))
+])
+
+; ---- classes
+(class_declaration name: (_) @name) @def.class
+(class_declaration decorator: (decorator [
+  (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
+  name: (_) @name) @def.class
+(export_statement decorator: (decorator [
+  (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
+  declaration: (class_declaration name: (_) @name) @def.class)
+(class_body (method_definition name: (_) @name) @def.method)
+; what methods assign to `this`
+(method_definition body: (statement_block (expression_statement (assignment_expression left: (member_expression
+  object: (this) @owner.self property: [(property_identifier) (private_property_identifier)] @name))) @def.field))
+
+; ---- constants of the module
+(program (lexical_declaration (variable_declarator name: (identifier) @name) @def.constant))
+(program (variable_declaration (variable_declarator name: (identifier) @name) @def.constant))
+(program (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant)))
+(program (lexical_declaration (variable_declarator
+  name: (object_pattern (shorthand_property_identifier_pattern) @name)) @def.constant))
+(program (export_statement declaration: (_ (variable_declarator
+  name: (object_pattern (shorthand_property_identifier_pattern) @name)) @def.constant)))
+
+; ---- tests: `it('does', () => {})`, `test.each(table)('does', fn)`, `describe('x', fn)`, `beforeEach(fn)`
+((call_expression
+  function: [
+    (identifier) @_call
+    (member_expression object: (identifier) @_call)
+    (member_expression object: (member_expression object: (identifier) @_call))
+    (call_expression function: (member_expression object: (identifier) @_call))
+  ]
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function) (function_expression)])) @def.test
+  (#any-of? @_call "it" "test" "specify" "fit" "xit" "xtest" "bench"))
+((call_expression
+  function: [
+    (identifier) @_call
+    (member_expression object: (identifier) @_call)
+    (call_expression function: (member_expression object: (identifier) @_call))
+  ]
+  arguments: (arguments . [(string) (template_string)] @name [(arrow_function) (function_expression)])) @def.suite
+  (#any-of? @_call "describe" "suite" "context" "fdescribe" "xdescribe"))
+((call_expression
+  function: (identifier) @name
+  arguments: (arguments [(arrow_function) (function_expression)])) @def.fixture
+  (#any-of? @name "before" "after" "beforeEach" "afterEach" "beforeAll" "afterAll"))

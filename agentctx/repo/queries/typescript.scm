@@ -1,0 +1,58 @@
+; TypeScript and TSX: what differs from JavaScript.
+
+; ---- units
+[(interface_body) (object_type) (enum_body)] @unit.block
+(import_alias) @unit.import
+(class_body (decorator) @unit.lead)
+
+; ---- classes
+(class_declaration name: (_) @name (class_heritage [
+  (extends_clause value: (_) @base) (implements_clause (_) @base)])) @def.class
+(abstract_class_declaration name: (_) @name) @def.class
+(abstract_class_declaration name: (_) @name (class_heritage [
+  (extends_clause value: (_) @base) (implements_clause (_) @base)])) @def.class
+(class_body (decorator [
+  (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
+  . (method_definition name: (_) @name) @def.method)
+(class_body (public_field_definition name: (_) @name type: (type_annotation (_) @type)?) @def.field)
+(class_body (public_field_definition name: (_) @name value: [(arrow_function) (function_expression)]) @def.method)
+(class_body (public_field_definition decorator: (decorator [
+  (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
+  name: (_) @name) @def.field)
+(class_body (method_definition name: (_) @name return_type: (type_annotation (_) @type)) @def.method)
+(class_body [
+  (abstract_method_signature name: (_) @name return_type: (type_annotation (_) @type)?)
+  (method_signature name: (_) @name return_type: (type_annotation (_) @type)?)] @def.method)
+; `constructor(private readonly x: T)` declares a field
+(class_body (method_definition name: (_) @owner.self parameters: (formal_parameters
+  (required_parameter [(accessibility_modifier) "readonly"] pattern: (identifier) @name
+    type: (type_annotation (_) @type)?) @def.field)))
+
+; ---- interfaces, aliases, enums, namespaces
+(interface_declaration name: (_) @name) @def.interface
+(interface_declaration name: (_) @name (extends_type_clause type: (_) @base)) @def.interface
+(interface_body (method_signature name: (_) @name return_type: (type_annotation (_) @type)?) @def.method)
+(interface_body (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field)
+(interface_body (property_signature name: (_) @name type: (type_annotation (function_type))) @def.method)
+(type_alias_declaration name: (_) @name) @def.type
+(type_alias_declaration value: (object_type
+  (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field))
+(enum_declaration name: (_) @name) @def.enum
+(enum_body (enum_assignment name: (_) @name) @def.field)
+(enum_body (property_identifier) @name @def.field)
+[(internal_module name: (_) @name) (module name: (_) @name)] @def.namespace
+
+; ---- functions
+(function_signature name: (_) @name return_type: (type_annotation (_) @type)?) @def.function
+(function_declaration name: (_) @name return_type: (type_annotation (_) @type)) @def.function
+(variable_declarator name: (identifier) @name
+  value: (arrow_function return_type: (type_annotation (_) @type))) @def.function
+(program [
+  (lexical_declaration (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)) @def.constant)
+  (export_statement declaration: (lexical_declaration
+    (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)) @def.constant))
+  (ambient_declaration (_ (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)?) @def.constant))
+  (export_statement declaration: (ambient_declaration
+    (_ (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)?) @def.constant)))])
+(internal_module body: (statement_block (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)?) @def.constant))))
