@@ -196,9 +196,18 @@ class _Use:
     receiver_type: str | None = None
 
 
+# What `require` and `source` stand in has other uses beside the import.
+_MIXED = ("declaration", "declarator", "expression", "expression_statement", "command", "call")
+_PURE = frozenset({"import_declaration", "use_declaration", "namespace_use_declaration", "extern_crate_declaration"})
+
+
 def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_Use]:
+    imports = [node for node in gathered.imports.values() if not node.type.endswith(_MIXED) or node.type in _PURE]
+    quiet = Nesting((node.start_byte, node.end_byte, True) for node in (*imports, *gathered.packages))
     for start in sorted(gathered.uses):
         node, _, role = gathered.uses[start]
+        if quiet.at(start):
+            continue
         receiver = gathered.receivers.get(start)
         name = _text(data, node).lstrip("$")
         scope = where.at(start)

@@ -109,3 +109,71 @@
   function: (identifier) @name
   arguments: (arguments [(arrow_function) (function_expression)])) @def.fixture
   (#any-of? @name "before" "after" "beforeEach" "afterEach" "beforeAll" "afterAll"))
+
+; ---- references
+[(identifier) (shorthand_property_identifier)] @ref
+(member_expression object: (_) @receiver property: [(property_identifier) (private_property_identifier)] @ref.attribute)
+(call_expression function: (identifier) @ref.call)
+(call_expression function: (super) @ref.call)
+(call_expression function: (member_expression property: (_) @ref.call))
+(new_expression constructor: (identifier) @ref.call)
+(new_expression constructor: (member_expression property: (_) @ref.call))
+(decorator [(identifier) @ref.decorator (member_expression property: (_) @ref.decorator)])
+(decorator (call_expression function: [(identifier) @ref.decorator (member_expression property: (_) @ref.decorator)]))
+
+; ---- no uses
+(import_specifier name: (identifier) @skip)
+(import_specifier alias: (identifier) @skip)
+(import_clause (identifier) @skip)
+(namespace_import (identifier) @skip)
+(namespace_export (identifier) @skip)
+(export_statement (export_clause (export_specifier) @_none) source: (_)) @export.other
+(export_specifier alias: (identifier) @skip)
+(labeled_statement label: (statement_identifier) @skip)
+
+; ---- exports and CommonJS imports
+(export_statement !source (export_clause (export_specifier name: (_) @export.local alias: (_) @export.name) @export))
+(export_statement "default" value: (identifier) @export.local) @export
+(export_statement "default" declaration: (_ name: (_) @export.local)) @export
+(assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
+  right: [(identifier) @export.local
+    (new_expression constructor: (identifier) @export.local)
+    (function_expression name: (identifier) @export.local)
+    (class name: (_) @export.local)
+    (call_expression function: (identifier) @export.local)]
+  (#eq? @_module "module") (#eq? @_exports "exports")) @export
+(assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
+  right: (object [
+    (shorthand_property_identifier) @export.name
+    (pair key: (property_identifier) @export.name value: (identifier) @export.local)] @export)
+  (#eq? @_module "module") (#eq? @_exports "exports"))
+; `var app = exports = module.exports = {}`
+(variable_declarator name: (identifier) @export.local value: (assignment_expression
+  left: (_) @_exports) (#match? @_exports "^(module\\.)?exports$")) @export
+(variable_declarator value: [
+  (call_expression function: (identifier) @_require)
+  (await_expression (call_expression function: (import)))
+  (member_expression object: (call_expression function: (identifier) @_require))]
+  (#eq? @_require "require")) @import
+(program (expression_statement (assignment_expression right: [
+  (call_expression function: (identifier) @_require)
+  (member_expression object: (call_expression function: (identifier) @_require))]) @import)
+  (#eq? @_require "require"))
+
+; ---- what functions bind
+[(arrow_function) (function_expression) (generator_function) (method_definition)] @scope
+[(catch_clause) (for_statement) (for_in_statement)] @scope
+(arrow_function parameter: (identifier) @local)
+(variable_declarator name: (identifier) @local)
+(variable_declarator name: (identifier) @local value: (_) @local.value)
+(variable_declarator name: [(object_pattern) (array_pattern)] @pattern)
+(for_in_statement left: (identifier) @local)
+(catch_clause parameter: (identifier) @local)
+(shorthand_property_identifier_pattern) @local
+(pair_pattern value: (identifier) @local)
+(array_pattern (identifier) @local)
+(array_pattern (assignment_pattern left: (identifier) @local))
+(pair_pattern value: (assignment_pattern left: (identifier) @local))
+(object_assignment_pattern left: (shorthand_property_identifier_pattern) @local)
+(rest_pattern (identifier) @local)
+(function_expression name: (identifier) @local)

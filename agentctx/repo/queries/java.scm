@@ -44,3 +44,49 @@
 (enum_constant name: (_) @name) @def.field
 (record_declaration parameters: (formal_parameters
   (formal_parameter type: (_) @type name: (_) @name) @def.field))
+
+; ---- references
+[(identifier) (type_identifier)] @ref
+(type_identifier) @ref.type
+(scoped_type_identifier (_) @receiver . (type_identifier) @ref.type)
+(method_invocation name: (identifier) @ref.call)
+(method_invocation object: (_) @receiver name: (identifier) @ref.call)
+(field_access object: (_) @receiver field: (identifier) @ref.attribute)
+(method_reference . (_) @receiver (identifier) @ref.attribute .)
+(object_creation_expression type: (type_identifier) @ref.call)
+(object_creation_expression type: (generic_type (type_identifier) @ref.call))
+(object_creation_expression type: (scoped_type_identifier (type_identifier) @ref.call .))
+(explicit_constructor_invocation constructor: [(super) (this)] @ref.call)
+[(annotation name: (identifier) @ref.decorator) (marker_annotation name: (identifier) @ref.decorator)]
+(superclass [(type_identifier) @ref.base (generic_type (type_identifier) @ref.base)
+  (scoped_type_identifier (type_identifier) @ref.base .)
+  (generic_type (scoped_type_identifier (type_identifier) @ref.base .))])
+(super_interfaces (type_list [(type_identifier) @ref.base (generic_type (type_identifier) @ref.base)
+  (scoped_type_identifier (type_identifier) @ref.base .)
+  (generic_type (scoped_type_identifier (type_identifier) @ref.base .))]))
+(extends_interfaces (type_list [(type_identifier) @ref.base (generic_type (type_identifier) @ref.base)
+  (scoped_type_identifier (type_identifier) @ref.base .)]))
+
+; ---- no uses
+(package_declaration (_) @skip)
+(import_declaration (_) @skip)
+(element_value_pair key: (identifier) @skip)
+(labeled_statement . (identifier) @skip)
+[(break_statement (identifier) @skip) (continue_statement (identifier) @skip)]
+(type_parameter (type_identifier) @local)
+(inferred_parameters (identifier) @local)
+
+; ---- what methods bind
+[(lambda_expression) (catch_clause) (enhanced_for_statement) (for_statement)] @scope
+(formal_parameter type: (_) @local.type name: (identifier) @local)
+(spread_parameter (variable_declarator name: (identifier) @local))
+(catch_formal_parameter (catch_type . (_) @local.type) name: (identifier) @local)
+(local_variable_declaration type: (_) @local.type declarator: (variable_declarator name: (identifier) @local))
+(local_variable_declaration type: (type_identifier) @_var
+  declarator: (variable_declarator name: (identifier) @local value: (_) @local.value) (#eq? @_var "var"))
+(enhanced_for_statement type: (_) @local.type name: (identifier) @local)
+(resource type: (_) @local.type name: (identifier) @local)
+(lambda_expression parameters: (identifier) @local)
+(type_pattern (_) @local.type (identifier) @local)
+(instanceof_expression right: (_) @local.type name: (identifier) @local)
+(record_pattern_component (_) @local.type (identifier) @local)

@@ -56,3 +56,24 @@
     (_ (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)?) @def.constant)))])
 (internal_module body: (statement_block (export_statement declaration: (lexical_declaration
   (variable_declarator name: (identifier) @name type: (type_annotation (_) @type)?) @def.constant))))
+
+; ---- references and bindings
+(type_identifier) @ref.type
+(nested_type_identifier module: (_) @receiver name: (type_identifier) @ref.type)
+(extends_clause value: [(identifier) @ref.base (member_expression property: (_) @ref.base)])
+(implements_clause [(type_identifier) @ref.base (generic_type name: (type_identifier) @ref.base)
+  (nested_type_identifier name: (_) @ref.base) (generic_type name: (nested_type_identifier name: (_) @ref.base))])
+(extends_type_clause type: [(type_identifier) @ref.base (generic_type name: (type_identifier) @ref.base)
+  (nested_type_identifier name: (_) @ref.base)])
+(type_parameter name: (type_identifier) @local)
+(mapped_type_clause name: (type_identifier) @skip)
+(infer_type (type_identifier) @skip)
+[(required_parameter pattern: (identifier) @local) (optional_parameter pattern: (identifier) @local)]
+[(required_parameter pattern: (identifier) @local type: (type_annotation (_) @local.type))
+ (optional_parameter pattern: (identifier) @local type: (type_annotation (_) @local.type))]
+(variable_declarator name: (identifier) @local type: (type_annotation (_) @local.type))
+(type_predicate name: (identifier) @skip)
+[(function_signature) (method_signature) (abstract_method_signature) (function_type) (constructor_type)
+ (call_signature) (construct_signature) (interface_declaration) (type_alias_declaration)] @scope
+(index_signature name: (identifier) @skip)
+(export_statement "default" declaration: (abstract_class_declaration name: (_) @export.local)) @export

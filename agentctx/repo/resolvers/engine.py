@@ -156,25 +156,32 @@ class CapturedResolver:
 
     def _typed(self, found: Found, *, called: bool, around: Value = _NO_VALUE) -> Value:
         """The value of what was found, or of calling it."""
+        if found.space is not None and called:
+            main = self.names.export(found.space, "default")
+            return self._typed(replace(main, via=found.via), called=True) if main.ids else _NO_VALUE
         if found.external or found.space is not None:
             return Value(space=found.space, external=found.external, via=found.via)
         ids: list[str] = []
         instance: list[str] = []
+        external = False
         for id in found.ids:
             symbol = self.tables.symbols[id]
             if symbol.kind is SymbolKind.CLASS:
                 (instance if called else ids).append(id)
             elif symbol.type is not None and (called or symbol.kind not in _CALLABLE):
-                instance += self._type_of(symbol, around)
+                made = self._type_of(symbol, around)
+                instance += made.instance
+                external = external or made.external
             elif not called:
                 ids.append(id)
-        return Value(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(instance)), via=found.via)
+        external = external and not ids and not instance
+        return Value(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(instance)), external=external, via=found.via)
 
-    def _type_of(self, symbol: Symbol, around: Value) -> Ids:
+    def _type_of(self, symbol: Symbol, around: Value) -> Value:
         assert symbol.type is not None
         if around.instance and symbol.type in (self.rules.type_names | self.rules.own_names):
-            return around.instance
-        return self.names.type_ids(symbol.path, symbol.id, symbol.type)
+            return Value(instance=around.instance)
+        return self._instance(symbol.path, symbol.id, symbol.type)
 
     # ------------------------------------------------------------ members
 

@@ -47,6 +47,7 @@ class JavaScriptRules(Rules):
     config_names = frozenset({"tsconfig.json", "jsconfig.json", "tsconfig.base.json", "package.json"})
     builtins = _BUILTINS
     builtin_members = _MEMBERS
+    passthrough = frozenset({"prototype"})
     export_prefixes = ("", "exports.", "module.exports.")
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:

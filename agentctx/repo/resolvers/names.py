@@ -115,6 +115,8 @@ class Names:
             near = tuple(id for id in ids if self.tables.symbols[id].path == holder.path)
             return near or tuple(id for id in ids if self.rules.same_class(holder.path, self.tables.symbols[id].path))
         found = self.classes.member(holder.id, name)
+        if name == holder.name:  # the type's name is no use of its constructor
+            found = self.tables.classes(found)
         return found if self.rules.bare_members else self.tables.classes(found)
 
     def _from_star(self, star: Import, name: str) -> Found:
@@ -229,8 +231,15 @@ class Names:
         """Members of a definition: of a class also the inherited ones, else what is assigned to it (`app.use =`)."""
         symbol = self.tables.symbols[owner]
         if symbol.kind is SymbolKind.CLASS:
-            return self.classes.member(owner, name)
+            return self.classes.member(owner, name) or self._embedded(owner, name)
         return self.tables.by_file[symbol.path].get(f"{symbol.qualname}.{name}", ())
+
+    def _embedded(self, owner: str, name: str) -> Ids:
+        """An embedded type is also a field of its name (Go)."""
+        if not self.rules.structural:
+            return ()
+        bases = (base for cls in self.classes.order(owner) for base in self.classes.bases(cls)[0])
+        return tuple(base for base in bases if self.tables.symbols[base].name == name)
 
     def type_ids(self, path: str, scope: str | None, written: str) -> Ids:
         """The types that a dotted name means."""
@@ -244,7 +253,7 @@ class Names:
     def class_around(self, scope: str | None) -> Ids:
         """The innermost type around a definition."""
         for holder in self._around(scope):
-            if holder.kind is SymbolKind.CLASS and holder.form != "namespace":
+            if holder.kind is SymbolKind.CLASS and holder.form not in ("namespace", "suite"):
                 return self.classes.main(holder.id)
         return ()
 
