@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TestRef:
-    """`PATH[::NAME...][[param]]` as given; `names` are the parts after the path, without the parameter."""
+    """`PATH[::NAME...][[param]]` as given; `names` are the parts after the path, without the parameter.
+
+    `path` is '' only in what a log says of a test whose file it doesn't tell.
+    """
 
     __test__ = False  # not a test class
 
@@ -17,7 +20,7 @@ class TestRef:
 
     @property
     def id(self) -> str:
-        base = "::".join((self.path, *self.names))
+        base = "::".join((self.path, *self.names) if self.path else self.names)
         return f"{base}[{self.param}]" if self.param is not None else base
 
 

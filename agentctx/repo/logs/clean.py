@@ -22,7 +22,9 @@ _PREFIXES = (
     re.compile(
         r"^(?:[^\t\n]+\t[^\t\n]+\t)?\[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z\]? ?(?:\d\d[OE][ +])?", re.MULTILINE
     ),
-    re.compile(r"^(?:##\[[a-z-]+\]|::(?:group|endgroup|error|warning|notice|debug)[^:\n]*::)", re.MULTILINE),
+    re.compile(
+        r"^(?:##\[[a-z-]+\]|::(?:group|endgroup|warning|notice|debug|error)(?![^\n]*\bfile=)[^:\n]*::)", re.MULTILINE
+    ),
     re.compile(r"^section_(?:start|end):\d+:[^\n]*$", re.MULTILINE),
     re.compile(r"^#\d+ \d+\.\d+ ", re.MULTILINE),  # BuildKit
 )

@@ -7,15 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agentctx.prompt import TestRef
+from agentctx.repo.logs.frames import RUNTIME, frame_path, innermost_first
 
 LIMIT = 16_000  # bytes of all excerpts of one task
 MIN_SHARE = 1_200  # bytes that one failure gets at least, where there are many
 RESERVE = 600  # bytes for the line that names the failures left out
 MAX_LISTED = 8  # parameters and tests that a line lists
 
-_NATIVE = re.compile(r'^[\s|]*File "([^"]+)", line \d+')
 _LOCATION = re.compile(r"^((?:[A-Za-z]:)?[^\s:][^:\n]*):\d+:(?: (?:in )?\S.*)?$")
-_ERROR = re.compile(r"^E\s|^[A-Za-z_][\w.]*(?:Error|Exception|Failed|Warning|Exit)\b")
+_ERROR = re.compile(
+    r"^E\s|^\s*(?:\[cause\]: |[\w.]+ \[)?[A-Za-z_][\w.]*(?:Error|Exception|Failed|Warning|Exit)\b"
+    r"|^\s*(?:Expected|Received|expected|actual|got|want|left|right)\b\s*:"
+    r"|\b(?:error|panicked)\b.*:"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +66,15 @@ def make_excerpt(failures: Sequence[Failure], in_repo: Callable[[str], bool], li
 
 
 def elide_foreign(lines: Sequence[str], in_repo: Callable[[str], bool]) -> list[str]:
-    """Frames outside the repository become one line per run. The last frame of a traceback stays."""
+    """Frames outside the repository become one line per run. The frame that raised stays: the last, in JavaScript's
+    order the first one."""
     entries = _entries(lines)
     out: list[str] = []
     n_elided = 0
     for i, (path, entry) in enumerate(entries):
-        last = i + 1 == len(entries) or entries[i + 1][0] is None
-        if path is not None and not in_repo(path) and not last:
+        near = i - 1 if innermost_first(entry[0]) else i + 1
+        raised = not 0 <= near < len(entries) or entries[near][0] is None
+        if path is not None and not in_repo(path) and not (raised and path != RUNTIME):
             n_elided += 1
             continue
         if n_elided:
@@ -87,12 +93,12 @@ def _entries(lines: Sequence[str]) -> list[tuple[str | None, list[str]]]:
     pending: list[str] = []
     in_frame = False
     for line in lines:
-        opens = _NATIVE.match(line) or (": in " in line and _LOCATION.match(line)) or None
-        if opens:
+        opens = frame_path(line)
+        if opens is not None:
             if pending:
                 entries.append((None, pending))
             pending, in_frame = [], True
-            entries.append((opens[1], [line]))
+            entries.append((opens, [line]))
         elif in_frame and line.lstrip("|+ ") and line.startswith((" ", "|")) and not _bare(line):
             entries[-1][1].append(line)
         elif line == "" or not (closes := _LOCATION.match(line)):
@@ -166,7 +172,7 @@ def shorten(lines: Sequence[str], room: int) -> tuple[list[str], bool]:
 
 
 def _is_telling(line: str) -> bool:
-    return bool(line.startswith(">") or _ERROR.match(line) or _LOCATION.match(line) or _NATIVE.match(line))
+    return bool(line.startswith(">") or _ERROR.match(line) or _LOCATION.match(line) or frame_path(line) is not None)
 
 
 def _with_gaps(lines: Sequence[str], keep: set[int]) -> list[str]:

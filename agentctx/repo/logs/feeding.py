@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentctx.repo.logs.found import Found, LogFormat, MakeFormat
+from agentctx.repo.logs.found import Found, LogFormat, LooksBack, MakeFormat
 
 
 class Feeder:
@@ -21,6 +21,7 @@ class Feeder:
     def feed(self, at: int, text: str) -> int:
         """Take whole lines, joined by line feeds, the first of which has the index `at`. Returns their number."""
         lines = text.split("\n")
+        text += "\n"  # a literal may end with a line feed: the line's end
         hits = {wake: _lines_with(text, wake) for wake in self._literals}
         for parser in self._formats:
             wakes = [hits[wake] for wake in parser.wakes if hits[wake]]
@@ -37,23 +38,31 @@ class Feeder:
 
 
 def _feed(parser: LogFormat, at: int, lines: Sequence[str], wakes: Sequence[Sequence[int]]) -> None:
-    """The lines with hits; from each on, all lines until the format is no longer busy."""
-    i = 0 if parser.busy else -1
-    pending = iter(sorted(set().union(*wakes)))
-    while True:
-        if i < 0 or not parser.busy:
-            last = i
-            i = next((hit for hit in pending if hit >= last), -1)
-            if i < 0:
-                return
+    """The lines with hits (and those before that the format wants); after each, all until it is no longer busy."""
+    back = parser.back if isinstance(parser, LooksBack) else 0
+    i = 0
+    for hit in sorted(set().union(*wakes)):
+        while parser.busy and i < hit:
+            parser.feed(at + i, lines[i])
+            i += 1
+        i = max(i, hit - back)
+        while i <= hit:
+            parser.feed(at + i, lines[i])
+            i += 1
+    while parser.busy and i < len(lines):
         parser.feed(at + i, lines[i])
         i += 1
-        if i == len(lines):
-            return
 
 
 def _lines_with(text: str, wake: str) -> list[int]:
-    """The numbers of the lines that hold a literal, ascending."""
+    """The numbers of the lines that hold a literal, ascending; with a line feed before it: that start with it."""
+    if wake.startswith("\n"):
+        first = [0] if text.startswith(wake[1:]) else []
+        return first + [number + 1 for number in _lines_at(text, wake)]
+    return _lines_at(text, wake)
+
+
+def _lines_at(text: str, wake: str) -> list[int]:
     found: list[int] = []
     number = start = 0
     at = text.find(wake)
@@ -64,5 +73,5 @@ def _lines_with(text: str, wake: str) -> list[int]:
         if end < 0:
             break
         number, start = number + 1, end + 1
-        at = text.find(wake, start)
+        at = text.find(wake, end if at < end else start)
     return found

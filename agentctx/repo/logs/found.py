@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 MAX_ERRORS = 2_000
 MAX_TRACES = 500
@@ -141,6 +141,13 @@ class LogFormat(Protocol):
 
     def finish(self) -> Found:
         """Everything found; call once, after the last line."""
+
+
+@runtime_checkable
+class LooksBack(Protocol):
+    """A format that wants the `back` lines before each line that wakes it, too (they come first, in order)."""
+
+    back: ClassVar[int]
 
 
 MakeFormat = Callable[[], LogFormat]

@@ -17,7 +17,44 @@ _NOISE = frozenset(
         *("PosixPath", "WindowsPath", "Path", "INTERNALERROR", "Traceback", "__init__", "__call__", "__main__"),
     ]
 )
-_IGNORED = _NOISE | frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
+_SCRIPT_NOISE = frozenset(
+    [
+        *("js", "ts", "jsx", "tsx", "mjs", "cjs", "node_modules", "anonymous", "async", "await", "const", "let", "var"),
+        *(
+            "function",
+            "new",
+            "this",
+            "null",
+            "undefined",
+            "true",
+            "false",
+            "typeof",
+            "throw",
+            "catch",
+            "export",
+            "void",
+        ),
+        *(
+            "require",
+            "module",
+            "exports",
+            "console",
+            "Object",
+            "Array",
+            "Promise",
+            "String",
+            "Number",
+            "Boolean",
+            "Error",
+        ),
+        *("Symbol", "Function", "Context", "UserContext", "TestContext", "AssertionError", "ERR_ASSERTION", "NaN"),
+        *("describe", "it", "test", "expect", "beforeEach", "afterEach", "beforeAll", "afterAll", "before", "after"),
+        *("received", "expected", "toBe", "toEqual", "toStrictEqual", "toThrow", "toMatchObject", "toBeTruthy"),
+        *("toMatchSnapshot", "toMatchInlineSnapshot", "toHaveBeenCalledWith", "deepEqual", "strictEqual"),
+        *("deepStrictEqual", "process", "processTicksAndRejections", "no", "not", "ok", "src", "dist", "lib"),
+    ]
+)
+_IGNORED = _NOISE | _SCRIPT_NOISE | frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _QUOTES = "'\"`"
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")

@@ -152,7 +152,7 @@ def _merge(name: str, found: Sequence[Found], text: str, notes: Sequence[str]) -
         tests=tuple(test for f in found for test in f.tests),
         errors=_distinct(line for _, line in errors),
         quoted=_distinct(line for f in found for line in f.quoted),
-        blocks=_outermost([block for f in found for block in f.blocks]),
+        blocks=_once(_outermost([block for f in found for block in f.blocks])),
         text=text,
         notes=tuple(notes),
     )
@@ -167,17 +167,25 @@ def _outermost(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(out)
 
 
+def _once(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Without the tracebacks of no test that a test's failure elsewhere in the log has, too."""
+    named = {block.frames for block in blocks if block.test is not None}
+    return tuple(block for block in blocks if block.test is not None or block.frames not in named or not block.frames)
+
+
 def _frame(raw: RawFrame, paths: PathMap) -> Frame:
     place = paths.locate(raw.path)
     return Frame(place.path, max(1, raw.line), raw.function, place.in_repo)
 
 
 def _test(raw: RawTest, paths: PathMap) -> TestRef:
-    return TestRef(paths.locate(raw.path).path, raw.names, raw.param)
+    return TestRef(paths.locate(raw.path).path if raw.path else "", raw.names, raw.param)
 
 
 def _path_notes(log: _Log, paths: PathMap) -> list[str]:
-    written = _distinct([*(f.path for t in log.traces for f in t.frames), *(test.path for test in log.tests)])
+    written = _distinct(
+        [*(f.path for t in log.traces for f in t.frames), *(test.path for test in log.tests if test.path)]
+    )
     located = {path: paths.locate(path) for path in written}
     notes = [
         f"{log.name}: {path} may be any of {', '.join(place.rivals[:MAX_NAMED])}; taken as none of them"
@@ -186,7 +194,7 @@ def _path_notes(log: _Log, paths: PathMap) -> list[str]:
     ]
     if written and not notes and not any(place.in_repo for place in located.values()):
         notes.append(f"{log.name}: names no file of the repository (it names {', '.join(written[:MAX_NAMED])})")
-    elif missing := _distinct(test.path for test in log.tests if not located[test.path].in_repo):
+    elif missing := _distinct(test.path for test in log.tests if test.path and not located[test.path].in_repo):
         notes.append(
             f"{log.name}: failing tests in files that aren't in the repository: {', '.join(missing[:MAX_NAMED])}"
         )

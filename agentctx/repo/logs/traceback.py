@@ -8,7 +8,7 @@ from typing import ClassVar
 from agentctx.repo.logs.found import Block, Found, RawFrame
 
 _OPEN = "Traceback (most recent call last):"
-_FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)(?:, in (.+?))?\s*$')
+FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)(?:, in (.+?))?\s*$')
 _GROUP = re.compile(r"^\s*(?:[|+] ?)")
 _GROUP_RULE = re.compile(r"^\s*(?:\+-)?\+-{4,}")
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?::\s(.*)|:?)$")
@@ -41,7 +41,7 @@ class TracebackFormat:
             self._begin(at, line)
         elif self._open:
             self._inside(at, line)
-        elif 'File "' in line and _FRAME.match(line):  # the log starts inside a traceback, or a lone frame
+        elif 'File "' in line and FRAME.match(line):  # the log starts inside a traceback, or a lone frame
             self._begin(at, "")
             self._inside(at, line)
 
@@ -67,7 +67,7 @@ class TracebackFormat:
             self._message = False
             self._close_trace(at)
             return self._keep(line)
-        if frame := _FRAME.match(bare):
+        if frame := FRAME.match(bare):
             self._message = False
             self._frames.append(RawFrame(frame[1], int(frame[2]), frame[3]))
             return self._keep(line)
