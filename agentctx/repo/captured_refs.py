@@ -209,7 +209,7 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
         if quiet.at(start):
             continue
         receiver = gathered.receivers.get(start)
-        name = _text(data, node).lstrip("$")
+        name = _text(data, node)
         scope = where.at(start)
         if receiver is not None:
             text = chain(data, receiver) or "?"

@@ -147,7 +147,8 @@ def _text(data: bytes, node: Node | None) -> str:
     text = data[node.start_byte : node.end_byte].decode("utf-8", "replace")
     if len(text) > 200:
         return "?"
-    return text.lstrip("$").partition("<")[0].strip()
+    text = text.removeprefix("$") if node.type == "variable_name" else text
+    return text.partition("<")[0].strip()
 
 
 def _cast_type(node: Node, field: str | None) -> Node | None:

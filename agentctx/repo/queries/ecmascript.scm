@@ -133,6 +133,10 @@
 
 ; ---- exports and CommonJS imports
 (export_statement !source (export_clause (export_specifier name: (_) @export.local alias: (_) @export.name) @export))
+(export_statement !source (export_clause (export_specifier name: (_) @export.name !alias) @export))
+(assignment_expression left: (member_expression object: [(identifier) (member_expression)] @_exports
+  property: (property_identifier) @export.name) right: (identifier) @export.local
+  (#match? @_exports "^(module\\.)?exports$")) @export
 (export_statement "default" value: (identifier) @export.local) @export
 (export_statement "default" declaration: (_ name: (_) @export.local)) @export
 (assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)

@@ -74,6 +74,7 @@
 (variable_declarator name: (identifier) @local type: (type_annotation (_) @local.type))
 (type_predicate name: (identifier) @skip)
 [(function_signature) (method_signature) (abstract_method_signature) (function_type) (constructor_type)
- (call_signature) (construct_signature) (interface_declaration) (type_alias_declaration)] @scope
+ (call_signature) (construct_signature) (interface_declaration) (type_alias_declaration) (class_declaration)
+ (abstract_class_declaration) (mapped_type_clause) (conditional_type)] @scope
 (index_signature name: (identifier) @skip)
 (export_statement "default" declaration: (abstract_class_declaration name: (_) @export.local)) @export

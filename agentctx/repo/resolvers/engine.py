@@ -199,12 +199,17 @@ class CapturedResolver:
         below = [id for cls in owners for sub in self.classes.subclasses(cls) for id in self.classes.own(sub, name)]
         if below:
             return Answer(Resolution.AMBIGUOUS, self._nearest(below, reference.path), value.via)
-        is_type = any(self.tables.symbols[id].kind is SymbolKind.CLASS for id in owners)
+        is_type = any(self._has_members(id) for id in owners)
         if name in self.rules.builtin_members or name in self.rules.passthrough or name in self.rules.makers:
             return _EXTERNAL
         if not is_type or any(self.classes.is_opaque(cls) for cls in owners if self._is_class(cls)):
             return self._guess(reference) if not is_type else _EXTERNAL
         return _UNKNOWN
+
+    def _has_members(self, id: str) -> bool:
+        """Whether we know what a definition has: an alias (`type T = ...`) says nothing."""
+        symbol = self.tables.symbols[id]
+        return symbol.kind is SymbolKind.CLASS and symbol.form != "type"
 
     def _is_class(self, id: str) -> bool:
         return self.tables.symbols[id].kind is SymbolKind.CLASS

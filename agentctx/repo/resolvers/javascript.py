@@ -23,7 +23,8 @@ _BUILTINS = words(
     Promise Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError URIError URL
     WeakMap WeakSet arguments clearInterval clearTimeout console decodeURIComponent document encodeURIComponent
     exports fetch global globalThis isNaN module parseFloat parseInt process require setImmediate setInterval
-    setTimeout undefined window queueMicrotask structuredClone any unknown never void string number boolean object
+    setTimeout undefined window queueMicrotask structuredClone
+    describe it test expect beforeEach afterEach beforeAll afterAll before after jest vi any unknown never void string number boolean object
     symbol bigint Partial Record Pick Omit Readonly Required Exclude Extract NonNullable Parameters ReturnType
     InstanceType
     """

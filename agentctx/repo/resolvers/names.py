@@ -145,6 +145,8 @@ class Names:
             found = self.export(space, item.name)
             if found:
                 return found
+            if item.name == "default":  # an expression, or CommonJS: the module stands for it
+                return Found(space=space)
         inner = self.rules.submodules(item)
         if inner:
             return Found(space=inner[0])
@@ -175,8 +177,9 @@ class Names:
         """By the file's export list: `public:local`."""
         file = self.tables.files.get(path)
         for entry in file.exports if file is not None else ():
-            public, colon, local = entry.partition(":")
-            if public == name and colon and (path, local) not in self._open:
+            public, _, renamed = entry.partition(":")
+            local = renamed or public
+            if public == name and (path, local) not in self._open:
                 self._open.add((path, local))
                 try:
                     return self.dotted(path, None, local)
