@@ -49,6 +49,8 @@ def _frame(text: str, *, bare: bool) -> RawFrame | None:
 
 
 def _is_path(text: str) -> bool:
+    if text.endswith(".rs"):
+        return False  # a backtrace of Rust has places like these
     return "/" in text or "\\" in text or "." in text or text.startswith("node:")
 
 

@@ -28,7 +28,7 @@ _DEF = re.compile(r"^[> ]\s+(?:async )?def (\w+)")
 _CHAIN = re.compile(r"^(?:The above exception was the direct cause|During handling of the above exception)")
 _SUMMARY = re.compile(r"^(?:(?:\[[^\]]*\] )?(?:\([^)]*\) )?SUBFAIL(?:ED)?(?:\[.*?\]|\(.*?\))*|FAILED|ERROR) (\S.*)$")
 _VERBOSE = re.compile(
-    r"^(?:\[gw\d+\] \[\s*\d+%\] (?:FAILED|ERROR) (.+?)|(\S.*?::.+?) (?:FAILED|ERROR)(?:\s+\[\s*\d+%\])?)\s*$"
+    r"^(?:\[gw\d+\] \[\s*\d+%\] (?:FAILED|ERROR) (.+?)|(\S.*?\.\w+::.+?) (?:FAILED|ERROR)(?:\s+\[\s*\d+%\])?)\s*$"
 )
 _WORKER = re.compile(r"^\[gw\d+\] \S+ -- Python ")
 MAX_LINES = 600  # of one failure
