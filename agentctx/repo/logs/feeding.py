@@ -18,39 +18,38 @@ class Feeder:
         self._formats = [make() for make in formats]
         self._literals = tuple(dict.fromkeys(wake for parser in self._formats for wake in parser.wakes))
 
-    def feed(self, at: int, text: str) -> int:
-        """Take whole lines, joined by line feeds, the first of which has the index `at`. Returns their number."""
+    def feed(self, numbers: Sequence[int], text: str) -> None:
+        """Take whole lines, joined by line feeds, and their indexes in the log, ascending."""
         lines = text.split("\n")
         text += "\n"  # a literal may end with a line feed: the line's end
         hits = {wake: _lines_with(text, wake) for wake in self._literals}
         for parser in self._formats:
             wakes = [hits[wake] for wake in parser.wakes if hits[wake]]
             if not parser.wakes:
-                for i, line in enumerate(lines):
-                    parser.feed(at + i, line)
+                for number, line in zip(numbers, lines, strict=True):
+                    parser.feed(number, line)
             elif wakes or parser.busy:
-                _feed(parser, at, lines, wakes)
-        return len(lines)
+                _feed(parser, numbers, lines, wakes)
 
     def finish(self) -> list[Found]:
         """What each format found, in their order."""
         return [parser.finish() for parser in self._formats]
 
 
-def _feed(parser: LogFormat, at: int, lines: Sequence[str], wakes: Sequence[Sequence[int]]) -> None:
+def _feed(parser: LogFormat, numbers: Sequence[int], lines: Sequence[str], wakes: Sequence[Sequence[int]]) -> None:
     """The lines with hits (and those before that the format wants); after each, all until it is no longer busy."""
     back = parser.back if isinstance(parser, LooksBack) else 0
     i = 0
     for hit in sorted(set().union(*wakes)):
         while parser.busy and i < hit:
-            parser.feed(at + i, lines[i])
+            parser.feed(numbers[i], lines[i])
             i += 1
         i = max(i, hit - back)
         while i <= hit:
-            parser.feed(at + i, lines[i])
+            parser.feed(numbers[i], lines[i])
             i += 1
     while parser.busy and i < len(lines):
-        parser.feed(at + i, lines[i])
+        parser.feed(numbers[i], lines[i])
         i += 1
 
 

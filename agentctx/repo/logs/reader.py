@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 from agentctx.prompt import Evidence, Frame, TestRef
@@ -17,8 +18,10 @@ from agentctx.repo.logs.feeding import Feeder
 from agentctx.repo.logs.formats import FORMATS
 from agentctx.repo.logs.found import Block, Found, RawFrame, RawTest, Trace
 from agentctx.repo.logs.generic import GenericFormat
+from agentctx.repo.logs.lanes import Lanes
 from agentctx.repo.logs.mentions import identifiers, rank_mentions
 from agentctx.repo.logs.paths import PathMap
+from agentctx.repo.logs.source import LogSource, read_parts
 
 MAX_TEXT = 200_000  # characters of cleaned text that are kept, from the end
 H = TypeVar("H", bound=Hashable)
@@ -39,12 +42,17 @@ class _Log:
     notes: tuple[str, ...]
 
 
-def read_logs(logs: Sequence[tuple[str, bytes]], repo_paths: Collection[str]) -> Evidence:
-    """What `logs`, (name, raw bytes), say about the repository with the files `repo_paths`. Never raises on content.
+def read_logs(logs: Sequence[tuple[str, LogSource]], repo_paths: Collection[str]) -> Evidence:
+    """What `logs`, (name, raw bytes or file), say about the repository with the files `repo_paths`.
+
+    Files are streamed: what is held of a log is bounded, whatever its size. Never raises on content.
 
     Args:
         logs: In the order in which the user gave them.
         repo_paths: POSIX, relative to the repository's root.
+
+    Raises:
+        TaskError: a file can't be read.
     """
     paths = PathMap(repo_paths)
     read = [_read(name, data) for name, data in logs]
@@ -64,28 +72,34 @@ def read_logs(logs: Sequence[tuple[str, bytes]], repo_paths: Collection[str]) ->
     )
 
 
-def _read(name: str, data: bytes) -> _Log:
+def _read(name: str, source: LogSource) -> _Log:
     cleaning = Cleaning()
-    feeder = Feeder(FORMATS)
+    lanes, feeders = Lanes(), defaultdict[str, Feeder](lambda: Feeder(FORMATS))
     tail = _Tail()
     at = 0
-    for batch in clean_batches(data, cleaning):
-        n_lines = feeder.feed(at, batch)
+    for batch in clean_batches(read_parts(name, source), cleaning):
+        for lane in lanes.split(at, batch):
+            feeders[lane.name].feed(lane.numbers, lane.text)
         tail.add(at, batch)
-        at += n_lines
-    found = feeder.finish()
-    notes = _notes(name, data, cleaning, tail)
-    if not any(found):
-        if data.strip():
+        at += batch.count("\n") + 1
+    found = [feeder.finish() for feeder in feeders.values()]
+    notes = _notes(name, cleaning, tail)
+    if not any(f for lane in found for f in lane):
+        if not cleaning.blank:
             notes.append(f"{name}: no known failure format; only identifiers and places were taken from its end")
-        generic = GenericFormat()
-        for at, line in tail.lines:
-            generic.feed(at, line)
-        found = [generic.finish()]
-    notes += [
-        f"{name}: {n} {kind} beyond the limit were left out" for f in found for kind, n in sorted(f.dropped.items())
-    ]
+        found = [[_generic(tail)]]
+    dropped = Counter[str]()
+    for f in chain.from_iterable(found):
+        dropped.update(f.dropped)
+    notes += [f"{name}: {n} {kind} beyond the limit were left out" for kind, n in sorted(dropped.items())]
     return _merge(name, found, tail.text, notes)
+
+
+def _generic(tail: _Tail) -> Found:
+    generic = GenericFormat()
+    for at, line in tail.lines:
+        generic.feed(at, line)
+    return generic.finish()
 
 
 class _Tail:
@@ -130,20 +144,22 @@ class _Tail:
         return self._cut
 
 
-def _notes(name: str, data: bytes, cleaning: Cleaning, tail: _Tail) -> list[str]:
+def _notes(name: str, cleaning: Cleaning, tail: _Tail) -> list[str]:
     notes = []
-    if not data.strip():
+    if cleaning.blank:
         notes.append(f"{name}: the log is empty")
     if tail.n_cut:
         notes.append(f"{name}: only the last {MAX_TEXT} characters of its text are kept ({tail.n_cut} lines cut)")
     if cleaning.long_lines:
         notes.append(f"{name}: {cleaning.long_lines} overlong lines were cut")
-    if cleaning.control_bytes > max(64, len(data) // 50):
+    if cleaning.control_bytes > max(64, cleaning.n_bytes // 50):
         notes.append(f"{name}: looks binary; {cleaning.control_bytes} control characters were removed")
     return notes
 
 
-def _merge(name: str, found: Sequence[Found], text: str, notes: Sequence[str]) -> _Log:
+def _merge(name: str, lanes: Sequence[Sequence[Found]], text: str, notes: Sequence[str]) -> _Log:
+    found = list(chain.from_iterable(lanes))
+    blocks = [block for lane in lanes for block in _outermost([block for f in lane for block in f.blocks])]
     traces = sorted((trace for f in found for trace in f.traces), key=lambda trace: trace.at)
     errors = sorted(((at, line) for f in found for line, at in f.errors.items()), key=lambda item: item[0])
     return _Log(
@@ -152,7 +168,7 @@ def _merge(name: str, found: Sequence[Found], text: str, notes: Sequence[str]) -
         tests=tuple(test for f in found for test in f.tests),
         errors=_distinct(line for _, line in errors),
         quoted=_distinct(line for f in found for line in f.quoted),
-        blocks=_once(_outermost([block for f in found for block in f.blocks])),
+        blocks=_once(sorted(blocks, key=lambda block: (block.at, block.end))),
         text=text,
         notes=tuple(notes),
     )
