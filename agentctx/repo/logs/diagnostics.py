@@ -63,7 +63,8 @@ class DiagnosticsFormat:
 
     wakes: ClassVar[tuple[str, ...]] = (
         *(".py:", ".pyi:", ".ts:", ".js:", "sx:", ".mjs:", ".cjs:", ".mts:", ".cts:", ".vue:", ".ipynb:", ".json:"),
-        *(".ts(", ".tsx(", ".js(", ".jsx(", ".mts(", ".cts(", ".vue(", "/", "--> "),
+        *(".ts(", ".js(", "sx(", ".mts(", ".cts(", ".vue("),
+        *(".py\n", ".js\n", ".ts\n", "sx\n", ".cjs\n", ".mjs\n", ".cts\n", ".mts\n", ".vue\n"),
     )
 
     def __init__(self) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from agentctx.prompt import TestRef
-from agentctx.repo.logs.frames import RUNTIME, frame_path, innermost_first
+from agentctx.repo.logs.callstacks import RUNTIME
+from agentctx.repo.logs.frames import frame_path, innermost_first
 
 LIMIT = 16_000  # bytes of all excerpts of one task
 MIN_SHARE = 1_200  # bytes that one failure gets at least, where there are many

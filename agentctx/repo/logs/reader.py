@@ -208,6 +208,11 @@ def _path_notes(log: _Log, paths: PathMap) -> list[str]:
         for path, place in located.items()
         if place.rivals
     ]
+    notes += [
+        f"{log.name}: {path} may be built from {place.maybe}; a built file is not taken for its source"
+        for path, place in located.items()
+        if place.maybe
+    ]
     if written and not notes and not any(place.in_repo for place in located.values()):
         notes.append(f"{log.name}: names no file of the repository (it names {', '.join(written[:MAX_NAMED])})")
     elif missing := _distinct(test.path for test in log.tests if test.path and not located[test.path].in_repo):

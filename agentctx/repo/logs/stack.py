@@ -23,7 +23,7 @@ class StackFormat:
 
     wakes: ClassVar[tuple[str, ...]] = (
         *("  at ", "\tat ", "\u276f ", "\u203a ", "@http", "@file:", "@webpack", "Error", "Exception"),
-        *(".js:", ".ts:", "jsx:", "tsx:", ".mjs:", ".cjs:"),
+        *(".js:", ".ts:", "sx:", ".mjs:", ".cjs:"),
     )
 
     def __init__(self) -> None:

@@ -41,6 +41,25 @@ FAILED tests/test_a.py::test_a - assert 2 == 1
         ("\ufeffgrün".encode(), ["grün"]),
         ("grün ok".encode("latin-1") + b"\nna\xc3\xafve", ["grün ok", "naïve"]),
         ("E   \u4e2d\u6587\n".encode("utf-16"), ["E   \u4e2d\u6587"]),
+        (
+            "FAILED tests/test_a.py::test_a without a mark\n".encode("utf-16-le"),
+            ["FAILED tests/test_a.py::test_a without a mark"],
+        ),
+        (
+            "FAILED tests/test_a.py::test_a without a mark\n".encode("utf-16-be"),
+            ["FAILED tests/test_a.py::test_a without a mark"],
+        ),
+        (b"[12:34:56] E   x\n[12:34:57] E   y\n", ["E   x", "E   y"]),
+        (b"[12:34:56]W:\t [Step 1/3] E   x\n", ["E   x"]),
+        (b"12:34:56 E   x\n12:34:56 FAILED\n", ["E   x", "FAILED"]),
+        (b"2024-05-01 12:00:00,123 E   x\n", ["E   x"]),
+        (b"May  1 12:00:00 host ci[77]: E   x\n", ["E   x"]),
+        (b"[test:L12:3s] E   x\n", ["E   x"]),
+        (b"one\n[12:34:56] of many\ntwo\nthree\n", ["one", "[12:34:56] of many", "two", "three"]),
+        (b"travis_fold:start:x\r\x1b[0KE   x\n", ["E   x"]),
+        (b"::error file=a.py,line=3::boom\n", ["::error file=a.py,line=3::boom"]),
+        (b"::error::boom\n", ["boom"]),
+        ("a\x85b\u2028c\n".encode(), ["a\u2026b\u2026c"]),
         (b"a\x00b\x08c", ["abc"]),
         (b"no newline", ["no newline"]),
         (b"a\n\nb\n", ["a", "", "b"]),
@@ -77,6 +96,8 @@ REPO = [
     "setup.py",
     "a/b/mod.py",
     "b/mod.py",
+    "web/cart.ts",
+    "web/row.ts",
 ]
 
 
@@ -90,6 +111,21 @@ REPO = [
         ("/app/tests/test_core.py", "tests/test_core.py"),
         (r"C:\work\click\src\click\core.py", "src/click/core.py"),
         (r"src\click\core.py", "src/click/core.py"),
+        (r"c:\WORK\Click\Src\Click\Core.py", "src/click/core.py"),
+        (r"\\?\C:\work\click\src\click\core.py", "src/click/core.py"),
+        (r"\\server\share\click\src\click\core.py", "src/click/core.py"),
+        (r"\\?\UNC\server\share\src\click\core.py", "src/click/core.py"),
+        ("file:///home/me/my%20click/src/click/core.py", "src/click/core.py"),
+        ("file:///C:/work/src/click/core.py", "src/click/core.py"),
+        ("/private/tmp/x/src/click/core.py", "src/click/core.py"),
+        ("/builds/group/click/src/click/core.py", "src/click/core.py"),
+        ("/workspace/src/click/types.py", "src/click/types.py"),
+        ("build/lib/click/types.py", "src/click/types.py"),
+        ("webpack:///./web/cart.ts", "web/cart.ts"),
+        ("webpack-internal:///(rsc)/./web/cart.ts", "web/cart.ts"),
+        ("http://localhost:3000/web/cart.ts?t=1714:12", "web/cart.ts"),
+        ("/SRC/CLICK/CORE.PY", None),  # case tells on other systems
+        ("dist/other.js", None),
         ("/venv/lib/python3.12/site-packages/click/core.py", "src/click/core.py"),
         ("/usr/lib/python3/dist-packages/click/types.py", "src/click/types.py"),
         ("/build/click/core.py", "src/click/core.py"),
@@ -110,6 +146,15 @@ REPO = [
 def test_paths(written: str, expected: str | None) -> None:
     place = PathMap(REPO).locate(written)
     assert (place.path, place.in_repo) == ((expected, True) if expected else (written, False))
+
+
+def test_a_built_file_may_come_from_a_source() -> None:
+    place = PathMap(["src/shop/cart.ts", "src/shop/row.ts", "lib/row.ts"]).locate("/app/dist/shop/cart.js")
+    assert (place.path, place.in_repo, place.maybe) == ("/app/dist/shop/cart.js", False, "src/shop/cart.ts")
+    assert PathMap(["a/row.ts", "b/row.ts"]).locate("dist/row.js").maybe is None
+    log = b"Error: no\n    at f (/app/dist/shop/cart.js:3:4)\n    at g (/app/src/main.js:3:4)\n"
+    notes = read_logs([("log", log)], ["src/shop/cart.ts", "src/main.js"]).notes
+    assert [note for note in notes if "/app/dist/shop/cart.js may be built from src/shop/cart.ts" in note]
 
 
 def test_rivals_are_named() -> None:
