@@ -44,6 +44,12 @@ class EditFormat(StrEnum):
     DIFF = "diff"
 
 
+class Changes(StrEnum):
+    ALL = "all"
+    STAGED = "staged"
+    NONE = "none"
+
+
 def _option(default: Any, text: str, *, low: float | None = None, high: float | None = None) -> Any:
     return field(default=default, metadata={"help": text, "low": low, "high": high})
 
@@ -76,6 +82,8 @@ class RunOptions:
     check_timeout: float = _option(300.0, "seconds after which a check has failed", low=0.1)
     protect: tuple[str, ...] = _option((), "globs of files that edits must not touch")
     pins: tuple[str, ...] = _option((), "PATH, PATH:LINE or PATH#SYMBOL to keep whatever the scores say")
+    since: str | None = _option(None, "evidence: the change since this revision, the work tree included")
+    changes: Changes = _option(Changes.ALL, "uncommitted changes that count as evidence when there is no --since")
     cache: bool = _option(True, "use the index cache")
 
 
@@ -192,7 +200,7 @@ def _boolean(value: object) -> bool:
     raise TypeError("must be true or false")
 
 
-_PAIRS = (("budget", "keep"), ("force_sparse", "force_dense"))  # of each, at most one
+_PAIRS = (("budget", "keep"), ("force_sparse", "force_dense"), ("since", "changes"))  # of each, at most one
 
 
 def _settle_pairs(values: dict[str, Any], sources: dict[str, Layer], layer: Layer) -> None:

@@ -7,12 +7,15 @@ speaks about the repository that it was given and about nothing else.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
+from agentctx.diff import DiffFile, Ranges, parse
 from agentctx.errors import RepoError, UnavailableError
+
+BIG_FILE = 2 * 1024 * 1024  # bytes; what is larger is not indexed either
 
 
 class GitError(RepoError):
@@ -43,12 +46,7 @@ def run(cwd: Path, *args: str, env: Mapping[str, str] | None = None, stdin: byte
     from git import Git
     from git.exc import GitCommandError, GitCommandNotFound
 
-    # Replace, not add: GitPython merges `env` into os.environ, so unset what hooks export.
-    scrubbed = clean_environment(env)
-    removed = {key for key in os.environ if key.startswith("GIT_") and key not in scrubbed}
-    command = ["git", "--literal-pathspecs", *args]
-    if removed:
-        command = ["env", *[flag for key in sorted(removed) for flag in ("-u", key)], *command]
+    command = _command(args, env)
     source = None
     try:
         if stdin is not None:
@@ -78,6 +76,46 @@ def run(cwd: Path, *args: str, env: Mapping[str, str] | None = None, stdin: byte
     return out
 
 
+def _command(args: tuple[str, ...], env: Mapping[str, str] | None = None) -> list[str]:
+    # Replace, not add: GitPython merges `env` into os.environ, so unset what hooks export.
+    scrubbed = clean_environment(env)
+    removed = {key for key in os.environ if key.startswith("GIT_") and key not in scrubbed}
+    command = ["git", "--literal-pathspecs", *args]
+    return ["env", *[flag for key in sorted(removed) for flag in ("-u", key)], *command] if removed else command
+
+
+def run_bounded(cwd: Path, *args: str, limit: int) -> tuple[bytes, bool]:
+    """At most `limit` bytes of stdout of `git ARGS`, and whether that is all; git is stopped when there is more.
+
+    Raises:
+        GitError: git answered with an error.
+        UnavailableError: there is no git.
+    """
+    from git import Git
+    from git.exc import GitCommandNotFound
+
+    try:
+        handle = Git(str(cwd)).execute(_command(args), as_process=True)  # it ends the process when it is let go of
+    except GitCommandNotFound as error:
+        raise UnavailableError("git was not found", hint="install git and put it on PATH") from error
+    process = handle.proc
+    assert process is not None
+    errors: list[bytes] = []  # read beside the output: a git with much to complain about must not wait for us
+    reader = Thread(target=lambda: errors.append(process.stderr.read() if process.stderr is not None else b""))
+    reader.start()
+    with process:
+        out = bytes(process.stdout.read(limit + 1)) if process.stdout is not None else b""
+        if len(out) > limit:
+            process.kill()
+        reader.join()
+    if len(out) > limit:
+        return out[:limit], False
+    if process.returncode:
+        stderr = os.fsdecode(b"".join(errors)).strip()
+        raise GitError(f"git failed: {stderr}", status=process.returncode, stderr=stderr)
+    return out, True
+
+
 def text(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
     """stdout of `git ARGS` as text, without the final newline; undecodable bytes as surrogates."""
     return os.fsdecode(run(cwd, *args, env=env)).rstrip("\n")
@@ -101,11 +139,12 @@ def head(root: Path) -> str | None:
 
 
 class Status(NamedTuple):
-    """`head`: the commit of HEAD, None before the first one. `changed`: paths that differ from it, deleted ones
-    left out, untracked ones included; sorted, relative to the folder that was asked about."""
+    """`head`: the commit of HEAD, None before the first one. `changed`: paths that differ from it, untracked ones
+    included; `deleted`: those that are gone. Both sorted, relative to the folder that was asked about."""
 
     head: str | None
     changed: tuple[str, ...]
+    deleted: tuple[str, ...] = ()
 
 
 def status(root: Path) -> Status:
@@ -115,6 +154,7 @@ def status(root: Path) -> Status:
     prefix = "" if (root / ".git").exists() else text(root, "rev-parse", "--show-prefix")
     commit: str | None = None
     changed: set[str] = set()
+    deleted: set[str] = set()
     for entry in out.split("\0"):
         kind, _, rest = entry.partition(" ")
         if kind == "#" and rest.startswith("branch.oid "):
@@ -123,9 +163,9 @@ def status(root: Path) -> Status:
             changed.add(rest.removeprefix(prefix))
         elif kind in ("1", "u"):
             fields = rest.split(" ", 7 if kind == "1" else 9)
-            if "D" not in fields[0][1:] and fields[0] != "D.":
-                changed.add(fields[-1].removeprefix(prefix))
-    return Status(commit, tuple(sorted(changed)))
+            gone = "D" in fields[0][1:] or fields[0] == "D."
+            (deleted if gone else changed).add(fields[-1].removeprefix(prefix))
+    return Status(commit, tuple(sorted(changed)), tuple(sorted(deleted - changed)))
 
 
 def commit(root: Path, revision: str) -> str:
@@ -135,6 +175,30 @@ def commit(root: Path, revision: str) -> str:
         GitError: it names none, or several.
     """
     return text(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+
+
+def merge_base(root: Path, commit: str) -> str | None:
+    """The best common ancestor of a commit and HEAD; None where they have none (here: a clone may be shallow)."""
+    try:
+        return text(root, "merge-base", "HEAD", commit)
+    except GitError:
+        return None
+
+
+def is_shallow(root: Path) -> bool:
+    return text(root, "rev-parse", "--is-shallow-repository") == "true"
+
+
+def is_merging(root: Path) -> bool:
+    """Whether a merge, a cherry-pick or a revert waits to be concluded."""
+    names = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD")
+    asked = [arg for name in names for arg in ("--git-path", name)]
+    return any((root / path).exists() for path in text(root, "rev-parse", *asked).split("\n"))
+
+
+def untracked_paths(root: Path) -> tuple[str, ...]:
+    """Sorted paths, relative to `root`, that git neither tracks nor ignores."""
+    return _paths(run(root, "ls-files", "-z", "--others", "--exclude-standard"))
 
 
 def changed_paths(
@@ -148,8 +212,7 @@ def changed_paths(
     base = since or ("HEAD" if head(root) else empty_tree(root))
     if staged:
         return _paths(run(root, *options, "--cached", base))
-    untracked = run(root, "ls-files", "-z", "--others", "--exclude-standard")
-    return _paths(run(root, *options, base) + untracked)
+    return tuple(sorted({*_paths(run(root, *options, base)), *untracked_paths(root)}))
 
 
 def _paths(out: bytes) -> tuple[str, ...]:
@@ -174,53 +237,40 @@ def empty_tree(root: Path) -> str:
     return os.fsdecode(run(root, "hash-object", "-t", "tree", "--stdin", stdin=b"")).strip()
 
 
-def staged_lines(root: Path) -> dict[str, tuple[tuple[int, int], ...]]:
+def staged_lines(root: Path) -> dict[str, Ranges]:
     """Per path, the (first, last) lines, 1-based and inclusive, that the staged version adds or changes.
 
     Before the first commit everything that is staged is added (`git diff --cached` knows that by itself).
     """
-    return parse_added_lines(_zero_context_diff(root, "--cached"))
+    return _added(diff(root, "--cached"))
 
 
-def changed_lines(root: Path, since: str | None = None) -> dict[str, tuple[tuple[int, int], ...]]:
+def changed_lines(root: Path, since: str | None = None) -> dict[str, Ranges]:
     """Per path, the lines that the work tree adds or changes against a revision or HEAD (tracked files only)."""
-    return parse_added_lines(_zero_context_diff(root, since or ("HEAD" if head(root) else empty_tree(root))))
+    return _added(diff(root, since or ("HEAD" if head(root) else empty_tree(root))))
 
 
-def _zero_context_diff(root: Path, *args: str) -> str:
-    # Every setting that a user may have is given: the lines must be the same for everybody.
-    shape = ("-U0", "--inter-hunk-context=0", "--find-renames", "--relative")
+def _added(made: Diff) -> dict[str, Ranges]:
+    return {file.path: file.lines for file in made.files if file.lines}
+
+
+class Diff(NamedTuple):
+    """`complete`: whether it was read to its end; else the files that come last by name are missing."""
+
+    files: tuple[DiffFile, ...]
+    complete: bool = True
+
+
+def diff(root: Path, *args: str, limit: int | None = None) -> Diff:
+    """A diff without context, in the paths of `root`; of its text at most `limit` bytes are read.
+
+    Every setting that a user may have is given: the lines must be the same for everybody. An unmerged path is
+    compared with our side. Files that are too large to be indexed are not compared (`binary`).
+    """
+    shape = ("-U0", "--inter-hunk-context=0", "--find-renames", "--relative", "--ignore-submodules=all")
     style = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
-    out = run(root, "-c", "core.quotePath=false", "diff", *shape, *style, *args)
-    return out.decode("utf-8", "surrogateescape")
-
-
-def parse_added_lines(diff: str) -> dict[str, tuple[tuple[int, int], ...]]:
-    """The added line ranges of a `-U0` diff, by new path."""
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    path: str | None = None
-    in_header = False
-    for line in diff.split("\n"):
-        if line.startswith("diff --git "):
-            path, in_header = None, True
-        elif in_header and line.startswith("+++ "):
-            name = _unquoted(line[4:].rstrip("\t"))
-            path = None if name == "/dev/null" else name.removeprefix("b/")
-        elif line.startswith("@@ ") and path is not None:
-            in_header = False
-            new = line.split(" ")[2].removeprefix("+")
-            first, _, count = new.partition(",")
-            n_lines = int(count) if count else 1
-            if n_lines:
-                ranges.setdefault(path, []).append((int(first), int(first) + n_lines - 1))
-    return {path: tuple(found) for path, found in sorted(ranges.items())}
-
-
-_ESCAPES = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", '"': '"', "\\": "\\"}
-
-
-def _unquoted(name: str) -> str:
-    """The name that git put between quotes, as in C, because of a control character, a quote or a backslash."""
-    if not name.startswith('"'):
-        return name
-    return re.sub(r"\\([0-7]{3}|.)", lambda m: _ESCAPES.get(m[1]) or chr(int(m[1], 8)), name[1:-1])
+    side = () if "--cached" in args else ("--ours",) if not args or args[0] == "--" else ()
+    config = ("-c", "core.quotePath=false", "-c", f"core.bigFileThreshold={BIG_FILE}")
+    command = (*config, "--no-optional-locks", "diff", *shape, *style, *side, *args)
+    out, complete = (run(root, *command), True) if limit is None else run_bounded(root, *command, limit=limit)
+    return Diff(parse(out, complete=complete), complete)

@@ -17,26 +17,27 @@ from agentctx.report import RunReport, exit_code
 @task_options
 @run_options(*SELECTION, "fail_on")
 @click.option("--staged", is_flag=True, help="check the staged change: callers of changed signatures")
-@click.option("--since", metavar="REV", help="check the change since a revision (work tree included)")
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
-def check(staged: bool, since: str | None, form: str, **given: Any) -> int:
+def check(staged: bool, form: str, **given: Any) -> int:
     """Report what is left out, and exit 1 when a finding is as grave as --fail-on.
 
     \b
     With a task (REQUEST, --log, --test, --focus): definitions that the prompt refers to and doesn't hold.
-    With --staged or --since REV: calls of definitions whose signature the change alters or removes, where the
-    call itself is not part of the change. Needs no model.
+    With --staged, or with --since REV and no task: calls of definitions whose signature the change alters or
+    removes, where the call itself is not part of the change. Needs no model.
     """
-    if staged and since:
+    if staged and given["since"]:
         raise UsageError("--staged and --since contradict each other", hint="give one of them")
     made = setup(given)
     has_task = bool(made.task.request or made.task.logs or made.task.tests or made.task.focus)
+    since = None if staged else made.options.since
     if not (staged or since or has_task):
         raise UsageError(
             "nothing to check", hint="give a task (REQUEST, --log, --test, --focus), or --staged, or --since REV"
         )
+    whole_change = staged or not has_task
     with CliServices() as services:
-        report = _change_report(made, services, since) if staged or since else _task_report(made, services)
+        report = _change_report(made, services, since) if whole_change else _task_report(made, services)
     _print(report, form)
     return exit_code(report, made.options.fail_on.value)
 

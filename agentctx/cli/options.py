@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = (
     "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "force_sparse", "force_dense",
-    "text_level", "on_omission", "over_budget", "pins", "cache",
+    "text_level", "on_omission", "over_budget", "pins", "since", "changes", "cache",
 )  # fmt: skip
 EDITING = (
     "engine", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",
@@ -46,6 +46,8 @@ def run_options(*names: str) -> Callable[[F], F]:
 def _option(name: str, kind: Any, default: object, meta: Mapping[str, Any]) -> Callable[[F], F]:
     flag = "--" + name.replace("_", "-")
     text = meta["help"]
+    if name == "since":
+        return click.option(flag, name, metavar="REV", help=text)
     if name == "pins":
         return click.option("--pin", "pins", multiple=True, metavar="PATH[:LINE|#SYMBOL]", help=text)
     if name == "cache":

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentctx import vcs
 from agentctx.config import RunOptions
+from agentctx.diff import Ranges
 from agentctx.errors import RepoError
-from agentctx.pipeline.index import Index, Ranges, build_index
+from agentctx.pipeline.changes import since_base
+from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.services import Clock, Services
 from agentctx.prompt import Finding, Task
 from agentctx.repo.signatures import severity_of_change
@@ -42,12 +44,13 @@ def check_change(
     With `since`, the work tree against that revision; without, the index against HEAD.
 
     Raises:
-        RepoError: not a git repository, or an unknown revision.
+        RepoError, UsageError: not a git repository, or an unknown revision.
     """
     if vcs.top_level(root) is None:
         raise RepoError(f"{root} is not in a git repository; there is no change to check")
     clock = Clock()
-    since = _revision(root, since) if since is not None else None
+    notes: list[str] = []
+    since = since_base(root, since, notes) if since is not None else None
     with clock.stage("change"):
         changed = _changed(root, since)
     after = build_index(root, services, clock, _contents(root, changed, since, new=True), cached=options.cache)
@@ -60,7 +63,7 @@ def check_change(
     sides = _Sides(before.graph, after.graph, changed, ranges, now, led, leads)
     with clock.stage("check"):
         findings = tuple(sorted(set(_findings(sides)), key=lambda f: (f.path or "", f.line or 0, f.message)))
-    return _report(after, task, findings, clock)
+    return _report(after, task, findings, clock, notes)
 
 
 def _by_target(graph: RepoGraph) -> dict[str, list[Link]]:
@@ -74,13 +77,6 @@ def _by_target(graph: RepoGraph) -> dict[str, list[Link]]:
 def _changed(root: Path, since: str | None) -> frozenset[str]:
     """Paths that the change touches, deleted ones too."""
     return frozenset(vcs.changed_paths(root, staged=since is None, since=since, deleted=True))
-
-
-def _revision(root: Path, since: str) -> str:
-    try:
-        return vcs.commit(root, since)
-    except vcs.GitError as error:
-        raise RepoError(f"can't compare with '{since}': {error.stderr or error}") from error
 
 
 def _contents(root: Path, changed: frozenset[str], since: str | None, *, new: bool) -> dict[str, bytes]:
@@ -177,8 +173,8 @@ def _touched(link: Link, ranges: Mapping[str, Ranges]) -> bool:
     return any(a <= link.reference.line <= b for a, b in ranges.get(link.reference.path, ()))
 
 
-def _report(index: Index, task: Task, findings: tuple[Finding, ...], clock: Clock) -> RunReport:
-    notes = tuple(Finding("note", "note", note) for note in index.notes)
+def _report(index: Index, task: Task, findings: tuple[Finding, ...], clock: Clock, said: Sequence[str]) -> RunReport:
+    notes = tuple(Finding("note", "note", note) for note in (*index.notes, *said))
     return RunReport(
         command="check",
         repo=index.row,

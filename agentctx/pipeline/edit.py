@@ -90,7 +90,7 @@ class _Run:
 
     def carry_out(self) -> RunReport:
         task = self._with_log()
-        understood = understand(self.request.root, task, self.services, self.clock, cached=self.options.cache)
+        understood = understand(self.request.root, task, self.services, self.clock, options=self.options)
         check, guard = self._checks(understood)
         form, target = self._form(understood)
         frame = self._frame(form, target, task)

@@ -15,19 +15,16 @@ from agentctx.repo.scan import scan
 from agentctx.report import RepoRow
 from agentctx.source import RepoGraph, Skipped
 
-Ranges = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`changed`: files that differ from HEAD. `ranges`: changed lines per file, staged ones where any are staged."""
+    """`changed`: files that differ from HEAD, untracked ones included, deleted ones left out."""
 
     row: RepoRow
     graph: RepoGraph
     data: Mapping[str, bytes]
     skipped: tuple[Skipped, ...]
     changed: frozenset[str]
-    ranges: Mapping[str, Ranges]
     cache: Mapping[str, object]
     notes: tuple[str, ...]
 
@@ -43,7 +40,7 @@ def build_index(
     services.progress("scanning")
     with clock.stage("scan"):
         found = scan(root, overlay=overlay)
-        row, changed, ranges = _state(root, found.is_git)
+        row, changed = _state(root, found.is_git)
     services.progress(f"indexing {len(found.files)} files")
     with clock.stage("index"):
         folder = services.cache_dir if cached else None
@@ -57,15 +54,13 @@ def build_index(
         data={file.path: file.data for file in found.files},
         skipped=found.skipped,
         changed=changed,
-        ranges=ranges,
         cache={"index": state, "index_hits": indexed.hits, "index_misses": indexed.misses},
         notes=(*found.notes, *indexed.notes),
     )
 
 
-def _state(root: Path, is_git: bool) -> tuple[RepoRow, frozenset[str], Mapping[str, Ranges]]:
+def _state(root: Path, is_git: bool) -> tuple[RepoRow, frozenset[str]]:
     if not is_git:
-        return RepoRow(str(root), None, dirty=False), frozenset(), {}
-    head, changed = vcs.status(root)
-    ranges = (vcs.staged_lines(root) or vcs.changed_lines(root, head)) if changed else {}
-    return RepoRow(str(root), head, dirty=bool(changed)), frozenset(changed), ranges
+        return RepoRow(str(root), None, dirty=False), frozenset()
+    status = vcs.status(root)
+    return RepoRow(str(root), status.head, dirty=bool(status.changed or status.deleted)), frozenset(status.changed)

@@ -13,6 +13,7 @@ from pathlib import Path
 from agentctx.assemble import restrict
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError, UsageError
+from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
 from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.rows import unit_rows
@@ -82,17 +83,20 @@ def understand(
     clock: Clock,
     overlay: Mapping[str, bytes] | None = None,
     *,
-    cached: bool = True,
+    options: RunOptions | None = None,
 ) -> Understood:
-    """Index the repository, read the logs, find what the task is about and rank everything else.
+    """Index the repository, read logs and changes, find what the task is about and rank everything else.
 
     Raises:
-        RepoError, TaskError: see `build_index` and `locate`.
+        RepoError, TaskError, UsageError: see `build_index`, `locate` and `read_changes`.
     """
-    index = build_index(root, services, clock, overlay, cached=cached)
+    options = options or RunOptions()
+    index = build_index(root, services, clock, overlay, cached=options.cache)
     with clock.stage("evidence"):
         evidence = read_logs(task.logs, frozenset(index.data))
-        located = locate(task, evidence, index.graph, index.ranges)
+        made = read_changes(root, index, options, [ref.path for ref in task.tests], overlay)
+        evidence = replace(evidence, changes=made.changes, notes=(*evidence.notes, *made.notes))
+        located = locate(task, evidence, index.graph)
     with clock.stage("rank"):
         ranking = rank(index.graph, index.data, task, evidence, located)
     return Understood(index, task, evidence, located, ranking)
@@ -108,7 +112,7 @@ def run(
 ) -> Outcome:
     """Select for a task: what `agentctx select`, `pack` and `check` do, and the editor."""
     clock = Clock()
-    understood = understand(root, task, services, clock, overlay, cached=options.cache)
+    understood = understand(root, task, services, clock, overlay, options=options)
     frame = Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
     main = services.model(options.model, options, 0) if options.model else None
     return select_for(command, understood, frame, options, services, clock, main)

@@ -18,17 +18,19 @@ from agentctx.prompt.document import (
 from agentctx.prompt.models import ChatFrame, ModelInfo
 from agentctx.prompt.omissions import Omission, OmissionAction, OmissionReport, SymbolState
 from agentctx.prompt.selection import PIN_TIERS, Finding, KeptUnit, Pin, PinReason, Pins, Selection, Why
-from agentctx.prompt.task import Evidence, FocusRef, Frame, Task, TestRef
+from agentctx.prompt.task import ChangeSource, Evidence, FileChange, FocusRef, Frame, Task, TestRef
 from agentctx.prompt.tokens import SparsePrompt, TokenizedPrompt, Tokenizer, TokenScores
 
 __all__ = [
     "PIN_TIERS",
     "AbsentImport",
+    "ChangeSource",
     "ChatFrame",
     "Completion",
     "Definition",
     "EditPatch",
     "Evidence",
+    "FileChange",
     "FileEdit",
     "Finding",
     "Float32",

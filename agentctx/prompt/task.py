@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+from agentctx.spans import LineSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +63,39 @@ class Frame:
     in_repo: bool
 
 
+class ChangeSource(StrEnum):
+    """Which difference a change belongs to. Untracked files and unsaved buffers are `UNSTAGED`."""
+
+    STAGED = "staged"  # the index against HEAD
+    UNSTAGED = "unstaged"  # the work tree against the index
+    SINCE = "since"  # the work tree against the revision that was given
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a diff does to one file that can be indexed. A file that is staged and edited again has two of them.
+
+    `lines` and `cuts` are lines of the file as it is indexed (the work tree, with unsaved buffers), whatever the diff
+    compared. `added` and `removed` are the lines' text, without signs and context, each cut at 64 KiB.
+    """
+
+    path: str
+    source: ChangeSource
+    status: str  # added, modified, deleted, renamed, copied
+    lines: tuple[LineSpan, ...] = ()  # added or changed, sorted
+    cuts: tuple[int, ...] = ()  # lines (0 = top) after which something was removed and nothing put in its place
+    added: str = ""
+    removed: str = ""
+    old_path: str | None = None  # of a renamed or copied file
+    is_test: bool = False
+    binary: bool = False  # git can't compare it: which lines changed is unknown
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the logs say. Frames are in log order, outermost first within each traceback.
+    """What the logs say, and which changes are under way.
 
+    Frames are in log order, outermost first within each traceback.
     `excerpt` is the cleaned log text that goes into the prompt (ANSI removed, errors and frames kept).
     `notes` are sentences for the report: what was not understood, what was cut.
     """
@@ -75,3 +107,4 @@ class Evidence:
     excerpt: str = ""
     text: str = ""  # the whole cleaned log, for lexical ranking
     notes: tuple[str, ...] = ()
+    changes: tuple[FileChange, ...] = ()  # by path, then source; deleted files too

@@ -5,13 +5,14 @@ A test, a focus or a pin that does not exist is a TaskError; a parameter that we
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from agentctx.errors import TaskError
 from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
 from agentctx.repo.graph import find_symbols, find_test, symbol_at
+from agentctx.repo.locate_tests import Touched, leaves, tests_of_path, touched_by
 from agentctx.source import RepoGraph, Symbol, SymbolKind
 
 DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
@@ -30,21 +31,17 @@ class Located:
     targets: tuple[str, ...] = ()  # from focus or frames; () = to be guessed from the ranking
     pinned: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    test_units: tuple[tuple[str, int], ...] = ()  # (path, unit): failing test code that no definition holds
 
 
-def locate(
-    task: Task,
-    evidence: Evidence,
-    graph: RepoGraph,
-    changed: Mapping[str, Sequence[tuple[int, int]]],
-) -> Located:
-    """`changed`: staged (else changed) line ranges by path; decides which tests a bare test path means.
+def locate(task: Task, evidence: Evidence, graph: RepoGraph) -> Located:
+    """`evidence.changes` decide which tests a bare test path means.
 
     Raises:
         TaskError: a test, focus or pin names what the repository doesn't have.
     """
     notes: list[str] = []
-    tests = [found for ref in task.tests for found in _tests(ref, graph, changed, notes)]
+    tests, test_units = _given_tests(task, evidence, graph, notes)
     if not task.tests:
         tests = [found for ref in evidence.failing for found in _known_tests(ref, graph)]
     failing = _distinct(tests)
@@ -63,6 +60,7 @@ def locate(
         targets=focus or inner[:1],
         pinned=tuple(dict.fromkeys(unit for ref in task.pins for unit in pin_units(ref, graph))),
         notes=tuple(dict.fromkeys(notes)),
+        test_units=tuple(test_units),
     )
 
 
@@ -79,45 +77,49 @@ def _known_tests(ref: TestRef, graph: RepoGraph) -> list[str]:
     return [found] if found else []
 
 
-def _tests(
-    ref: TestRef, graph: RepoGraph, changed: Mapping[str, Sequence[tuple[int, int]]], notes: list[str]
-) -> list[str]:
-    if ref.path not in graph.files:
-        raise TaskError(f"test file '{ref.path}' is not in the repository", hint=_near_path(ref.path, graph))
-    if not ref.names:
-        of_file = _tests_of_file(ref.path, graph, changed)
-        notes.extend([] if of_file else [f"{ref.path}: no test was found in it"])
-        return of_file
+def _given_tests(
+    task: Task, evidence: Evidence, graph: RepoGraph, notes: list[str]
+) -> tuple[list[str], list[tuple[str, int]]]:
+    """Tests that were named, then those that bare paths stand for: changed ones first, largest match first."""
+    for ref in task.tests:
+        if ref.path not in graph.files:
+            raise TaskError(f"test file '{ref.path}' is not in the repository", hint=_where(ref.path, evidence, graph))
+    named = [_named_test(ref, graph, notes) for ref in task.tests if ref.names]
+    touched = touched_by(evidence.changes)
+    paths = dict.fromkeys(ref.path for ref in task.tests if not ref.names)
+    found = [tests_of_path(path, graph, touched.get(path, Touched()), evidence, task.request) for path in paths]
+    notes += [f"{one.path}: no test was found in it" for one in found if not (one.tests or one.units)]
+    found.sort(key=lambda one: not one.changed)
+    weighed = [(not one.changed, -weight, test) for one in found for test, weight in one.tests]
+    weighed.sort(key=lambda test: test[:2])
+    units = [(one.path, unit) for one in found for unit in one.units]
+    return [*named, *(test for _, _, test in weighed)], units
+
+
+def _named_test(ref: TestRef, graph: RepoGraph, notes: list[str]) -> str:
     found = find_test(graph, ref)
     if found is None:
-        names = sorted({s.qualname.replace(".", "::") for s in _file_tests(ref.path, graph)})
+        names = sorted({s.qualname.replace(".", "::") for s in leaves(graph.files[ref.path])})
         hint = _nearest("tests", "::".join(ref.names), names)
         raise TaskError(f"no test '{'::'.join(ref.names)}' in {ref.path}", hint=hint)
     if ref.param is not None and not _has_parameters(graph.symbols[found]):
         notes.append(f"'{ref.id}': the test is not parametrized there; the whole function stands for it")
-    return [found]
+    return found
+
+
+def _where(path: str, evidence: Evidence, graph: RepoGraph) -> str | None:
+    """What became of a test file that isn't there, as far as the change says it; else files of its name."""
+    for change in evidence.changes:
+        if change.status == "renamed" and change.old_path == path:
+            return f"it was renamed to {change.path}"
+        if change.status == "deleted" and change.path == path:
+            return "the change deletes it"
+    return _near_path(path, graph)
 
 
 def _has_parameters(symbol: Symbol) -> bool:
     """Whether a parameter in brackets can be meant: we can't evaluate the values, the decorator must do."""
     return any(name.endswith(("parametrize", "given")) for name in symbol.decorators) or bool(symbol.parent)
-
-
-def _file_tests(path: str, graph: RepoGraph) -> list[Symbol]:
-    return [s for s in graph.files[path].symbols if s.is_test and s.kind in (SymbolKind.FUNCTION, SymbolKind.METHOD)]
-
-
-def _tests_of_file(path: str, graph: RepoGraph, changed: Mapping[str, Sequence[tuple[int, int]]]) -> list[str]:
-    """Changed tests of a file, those with the most changed lines first; all where none was changed."""
-    tests = _file_tests(path, graph)
-    ranges = changed.get(path, ())
-
-    def overlap(symbol: Symbol) -> int:
-        return sum(max(0, min(b, symbol.lines.end) - max(a, symbol.lines.start) + 1) for a, b in ranges)
-
-    touched = [symbol for symbol in tests if overlap(symbol)]
-    touched.sort(key=lambda symbol: (-overlap(symbol), symbol.lines.start))
-    return [symbol.id for symbol in touched or tests]
 
 
 def _near_path(path: str, graph: RepoGraph) -> str | None:

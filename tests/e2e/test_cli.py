@@ -132,7 +132,7 @@ def test_the_help_names_every_command_and_exit_code(cli: Cli) -> None:
         (["select", "--pin", "no.py"], "pin 'no.py': not an indexed file"),
         (["check"], "nothing to check"),
         (["check", "--staged", "--since", "HEAD"], "--staged and --since contradict each other"),
-        (["check", "--since", "no-such-revision"], "can't compare with 'no-such-revision'"),
+        (["check", "--since", "no-such-revision"], "there is no revision 'no-such-revision'"),
         (["edit"], "nothing to do"),
         (["edit", "x", "--diff", "--apply"], "--diff and --apply contradict each other"),
         (["edit", "x", "--samples", "3"], "--samples above 1 needs --temperature above 0"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentctx.config import RunOptions
-from agentctx.errors import RepoError
+from agentctx.errors import UsageError
 from agentctx.pipeline.change import check_change
 from agentctx.prompt import Finding, Task
 from agentctx.report import RunReport, exit_code
@@ -172,7 +172,7 @@ def test_since_a_revision(tree: Repo) -> None:
 
 @pytest.mark.parametrize("revision", ["nothing", "--all", "HEAD~9"])
 def test_an_unknown_revision(tree: Repo, revision: str) -> None:
-    with pytest.raises(RepoError, match=f"can't compare with '{revision}'") as caught:
+    with pytest.raises(UsageError, match=f"--since: there is no revision '{revision}'") as caught:
         check(tree, revision)
     assert caught.value.exit_code == 2
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from agentctx.errors import TaskError
 from agentctx.pipeline.refs import parse_focus, parse_test
-from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
+from agentctx.prompt import ChangeSource, Evidence, FileChange, FocusRef, Frame, Task, TestRef
 from agentctx.repo.locate import Located, locate
 from agentctx.source import RepoGraph
+from agentctx.spans import LineSpan
 from tests.trees import ROOT
 from tests.unit.repo.test_graph_cases import graph_of
 
@@ -85,7 +87,10 @@ def find(
         focus=tuple(parse_focus(text, ROOT) for text in focus),
         pins=tuple(parse_focus(text, ROOT) for text in pins),
     )
-    return locate(task, evidence or Evidence(), graph, changed or {})
+    spans = {path: tuple(LineSpan(*line) for line in lines) for path, lines in (changed or {}).items()}
+    changes = tuple(FileChange(path, ChangeSource.STAGED, "modified", lines) for path, lines in spans.items())
+    known = evidence or Evidence()
+    return locate(task, replace(known, changes=(*known.changes, *changes)), graph)
 
 
 # ---------------------------------------------------------------- tests
@@ -152,8 +157,116 @@ def test_a_bare_path_means_its_changed_tests_largest_change_first(graph: RepoGra
     changed = {"tests/test_shapes.py": [(scale, scale), (more, more + 2)], "shapes.py": [(1, 99)]}
     found = find(graph, tests=["tests/test_shapes.py"], changed=changed)
     assert found.failing_tests == ("tests/test_shapes.py::TestMore.test_area", "tests/test_shapes.py::test_scale")
-    only_fixture = {"tests/test_shapes.py": [(6, 7)]}
-    assert len(find(graph, tests=["tests/test_shapes.py"], changed=only_fixture).failing_tests) == 3
+
+
+def changed_tests(graph: RepoGraph, path: str, *lines: tuple[int, int]) -> Located:
+    return find(graph, tests=[path], changed={path: lines})
+
+
+def test_a_changed_fixture_speaks_for_the_tests_that_use_it(graph: RepoGraph) -> None:
+    found = changed_tests(graph, "tests/test_shapes.py", (6, 7))
+    assert found.failing_tests == ("tests/test_shapes.py::test_area",)
+
+
+def test_changed_imports_alone_mean_all_tests(graph: RepoGraph) -> None:
+    assert len(changed_tests(graph, "tests/test_shapes.py", (1, 2)).failing_tests) == 3
+
+
+HELPED = """import shapes
+
+CASES = [1, 2]
+
+
+def check(x):
+    assert shapes.scale(x)
+
+
+class TestOne:
+    unit = 1
+
+    def test_cases(self):
+        for case in CASES:
+            check(case)
+
+    def test_unit(self):
+        assert self.unit
+
+
+def test_alone():
+    assert shapes.LIMIT == 9
+"""
+SCRIPT = """import shapes
+from shapes import scale
+
+assert scale(1)
+
+
+def check(x):
+    assert shapes.scale(x)
+
+
+check(2)
+check(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "tests"),
+    [
+        ((3, 3), ["TestOne.test_cases"]),  # a table of cases
+        ((7, 7), ["TestOne.test_cases"]),  # a helper
+        ((11, 11), ["TestOne.test_unit"]),  # a field of the class
+        ((12, 12), ["TestOne.test_cases", "TestOne.test_unit"]),  # in the class, outside of everything in it
+        ((18, 22), ["test_alone", "TestOne.test_unit"]),  # the larger share first
+    ],
+)
+def test_changes_around_tests(lines: tuple[int, int], tests: list[str]) -> None:
+    graph = graph_of({"shapes.py": CODE, "test_helped.py": HELPED})
+    found = changed_tests(graph, "test_helped.py", lines)
+    assert [test.partition("::")[2] for test in found.failing_tests] == tests
+
+
+def test_a_script_stands_for_its_changed_definitions_and_statements() -> None:
+    graph = graph_of({"shapes.py": CODE, "tests/script.py": SCRIPT})
+    units = graph.files["tests/script.py"].units
+    found = changed_tests(graph, "tests/script.py", (4, 8))
+    assert found.failing_tests == ("tests/script.py::check",)
+    assert [units[unit].lines.start for _, unit in found.test_units] == [4]
+    whole = find(graph, tests=["tests/script.py"])
+    assert (whole.failing_tests, whole.notes) == ((), ())
+    assert [units[unit].lines.start for _, unit in whole.test_units] == [4, 11]
+
+
+def test_several_paths_the_changed_one_first() -> None:
+    graph = graph_of({"shapes.py": CODE, "a/test_one.py": HELPED, "b/test_two.py": TESTS})
+    changed = {"b/test_two.py": [(15, 17)]}
+    found = find(graph, tests=["a/test_one.py", "b/test_two.py"], changed=changed)
+    assert found.failing_tests[0] == "b/test_two.py::test_scale"
+    assert {test.partition("::")[0] for test in found.failing_tests[1:]} == {"a/test_one.py"}
+
+
+def test_where_nothing_changed_the_best_match_comes_first(graph: RepoGraph) -> None:
+    evidence = Evidence(mentions=("area",), failing=(TestRef("tests/test_shapes.py", ("TestMore", "test_area")),))
+    found = find(graph, tests=["tests/test_shapes.py"], evidence=evidence)
+    assert [test.partition("::")[2] for test in found.failing_tests] == [
+        "TestMore.test_area",
+        "test_area",
+        "test_scale",
+    ]
+
+
+def test_a_test_that_the_change_moved_or_deleted(graph: RepoGraph) -> None:
+    changes = (
+        FileChange("tests/test_shapes.py", ChangeSource.STAGED, "renamed", old_path="tests/old.py"),
+        FileChange("tests/gone.py", ChangeSource.UNSTAGED, "deleted"),
+    )
+    for path, hint in (
+        ("tests/old.py", "it was renamed to tests/test_shapes.py"),
+        ("tests/gone.py", "the change deletes it"),
+    ):
+        with pytest.raises(TaskError) as caught:
+            find(graph, tests=[path], evidence=Evidence(changes=changes))
+        assert caught.value.hint == hint
 
 
 def test_a_bare_path_without_tests_is_said(graph: RepoGraph) -> None:
@@ -276,7 +389,7 @@ def test_pins_are_units(graph: RepoGraph) -> None:
 
 def test_symbol_ids_work_as_focus(graph: RepoGraph) -> None:
     task = Task(focus=(FocusRef("shapes.py", symbol="Square.area"), FocusRef("shapes.py", symbol="area")))
-    assert locate(task, Evidence(), graph, {}).targets == ("shapes.py::Square.area", "shapes.py::Shape.area")
+    assert locate(task, Evidence(), graph).targets == ("shapes.py::Square.area", "shapes.py::Shape.area")
 
 
 def test_of_many_names_a_hint_shows_the_nearest() -> None:
@@ -287,5 +400,5 @@ def test_of_many_names_a_hint_shows_the_nearest() -> None:
         Task(focus=(FocusRef("tests/test_a.py", symbol="test_pagers"),)),
     ):
         with pytest.raises(TaskError) as caught:
-            locate(task, Evidence(), many, {})
+            locate(task, Evidence(), many)
         assert (caught.value.hint or "").startswith("did you mean test_pager")
