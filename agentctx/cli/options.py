@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -17,6 +19,7 @@ from agentctx.config import Resolved, RunOptions
 from agentctx.errors import RepoError, TaskError
 from agentctx.pipeline.refs import parse_focus, parse_test
 from agentctx.prompt import Task
+from agentctx.repo.logsource import LogSource, open_log, read_stream
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -70,9 +73,8 @@ def task_options(function: F) -> F:
         function
     )
     function = click.option("--test", "tests", multiple=True, metavar="PATH[::ID]", help="a failing test")(function)
-    function = click.option("--log", "logs", multiple=True, metavar="FILE|-", help="a failing log; - reads stdin")(
-        function
-    )
+    log = "a failing log, may be repeated; - reads stdin"
+    function = click.option("--log", "logs", multiple=True, metavar="FILE|-", help=log)(function)
     function = click.option("--repo", "repo", metavar="DIR", help="the repository (default: the one around here)")(
         function
     )
@@ -114,7 +116,7 @@ def setup(given: Mapping[str, Any]) -> Setup:
         tests=tuple(parse_test(text, root, here) for text in given["tests"]),
         focus=tuple(parse_focus(text, root, here) for text in given["focus"]),
         pins=tuple(parse_focus(text, root) for text in resolved.options.pins),
-        logs=tuple(read_log(name) for name in given["logs"]),
+        logs=_logs(given["logs"]),
     )
     return Setup(root, task, resolved)
 
@@ -152,15 +154,32 @@ def find_root(repo: str | None) -> Path:
     return root.resolve()
 
 
-def read_log(name: str) -> tuple[str, bytes]:
-    """The log's name and bytes; '-' is standard input.
+def read_log(name: str) -> tuple[str, LogSource]:
+    """The log's name and what it holds; '-' is standard input. A large one is a file, removed when the command ends.
 
     Raises:
         TaskError: it can't be read.
     """
-    if name == "-":
-        return "-", sys.stdin.buffer.read()
+    if name != "-" and not Path(name).is_fifo():
+        return Path(name).name, open_log(Path(name), name)
+    if name == "-" and sys.stdin.isatty():
+        click.echo("agentctx: reading the log from the terminal; end it with Ctrl-D", err=True)
     try:
-        return Path(name).name, Path(name).read_bytes()
+        with open(name, "rb") if name != "-" else nullcontext(sys.stdin.buffer) as stream:
+            source = read_stream(stream)
     except OSError as error:
         raise TaskError(f"can't read the log '{name}': {error.strerror}") from error
+    if isinstance(source, Path):
+        click.get_current_context().call_on_close(partial(source.unlink, missing_ok=True))
+    return Path(name).name, source
+
+
+def _logs(names: Sequence[str]) -> tuple[tuple[str, LogSource], ...]:
+    """The logs in the order given.
+
+    Raises:
+        TaskError: one can't be read, or standard input is named twice.
+    """
+    if names.count("-") > 1:
+        raise TaskError("--log - is given twice", hint="standard input can be read once")
+    return tuple(read_log(name) for name in names)

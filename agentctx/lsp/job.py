@@ -9,11 +9,11 @@ from pathlib import Path
 
 from agentctx import settings
 from agentctx.config import RunOptions
-from agentctx.errors import TaskError
 from agentctx.lsp.convert import buffer_bytes
 from agentctx.pipeline.refs import parse_focus, parse_test
 from agentctx.pipeline.select import Outcome
 from agentctx.prompt import Task
+from agentctx.repo.logsource import LogSource, open_log
 from agentctx.report import RunReport
 from agentctx.source import Link, RepoGraph
 
@@ -99,17 +99,14 @@ def _task(job: Job, pins: tuple[str, ...]) -> Task:
     )
 
 
-def read_log(name: str, root: Path) -> tuple[str, bytes]:
-    """A log's name and bytes; a relative path is seen from the root.
+def read_log(name: str, root: Path) -> tuple[str, LogSource]:
+    """A log's name and what it holds; a relative path is seen from the root.
 
     Raises:
         TaskError: it can't be read.
     """
     file = root / name
-    try:
-        return file.name, file.read_bytes()
-    except OSError as error:
-        raise TaskError(f"can't read the log '{name}': {error.strerror}") from error
+    return file.name, open_log(file, name)
 
 
 def _overlay(job: Job) -> dict[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from agentctx.spans import LineSpan
 
@@ -44,13 +45,13 @@ class FocusRef:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the user asks for. `logs` are (name, raw bytes)."""
+    """What the user asks for. `logs` are (name, raw bytes, or the file where they are many: it is streamed)."""
 
     request: str = ""
     tests: tuple[TestRef, ...] = ()
     focus: tuple[FocusRef, ...] = ()
     pins: tuple[FocusRef, ...] = ()
-    logs: tuple[tuple[str, bytes], ...] = ()
+    logs: tuple[tuple[str, bytes | Path], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

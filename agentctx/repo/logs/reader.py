@@ -21,7 +21,7 @@ from agentctx.repo.logs.generic import GenericFormat
 from agentctx.repo.logs.lanes import Lanes
 from agentctx.repo.logs.mentions import identifiers, rank_mentions
 from agentctx.repo.logs.paths import PathMap
-from agentctx.repo.logs.source import LogSource, read_parts
+from agentctx.repo.logsource import LogSource, read_parts
 
 MAX_TEXT = 200_000  # characters of cleaned text that are kept, from the end
 H = TypeVar("H", bound=Hashable)
