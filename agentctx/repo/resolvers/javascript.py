@@ -23,20 +23,19 @@ _BUILTINS = words(
     Promise Proxy RangeError ReferenceError Reflect RegExp Set String Symbol SyntaxError TypeError URIError URL
     WeakMap WeakSet arguments clearInterval clearTimeout console decodeURIComponent document encodeURIComponent
     exports fetch global globalThis isNaN module parseFloat parseInt process require setImmediate setInterval
-    setTimeout undefined window queueMicrotask structuredClone
-    describe it test expect beforeEach afterEach beforeAll afterAll before after jest vi any unknown never void string number boolean object
-    symbol bigint Partial Record Pick Omit Readonly Required Exclude Extract NonNullable Parameters ReturnType
-    InstanceType
+    setTimeout undefined window queueMicrotask structuredClone describe it test expect beforeEach afterEach
+    beforeAll afterAll before after jest vi any unknown never void string number boolean object symbol bigint
+    Partial Record Pick Omit Readonly Required Exclude Extract NonNullable Parameters ReturnType InstanceType
     """
 )
 _MEMBERS = words(
     """
     add all apply assign at bind call catch charAt charCodeAt clear concat constructor create default delete
     defineProperty done emit end endsWith entries every exec exports filter finally find findIndex flat flatMap
-    forEach freeze from get getTime hasOwnProperty has includes indexOf init isArray join keys length log map match
-    message name next now of on once parse pop prototype push race reduce reject remove replace resolve reverse run
-    send set shift size slice some sort splice split start startsWith stringify substring test text then toFixed
-    toLowerCase toString toUpperCase trim type unshift update value valueOf values write
+    forEach freeze from get getTime hasOwnProperty has includes indexOf init isArray join keys length log map
+    match message name next now of on once parse pop prototype push race reduce reject remove replace resolve
+    reverse run send set shift size slice some sort splice split start startsWith stringify substring test text
+    then toFixed toLowerCase toString toUpperCase trim type unshift update value valueOf values write
     """
 )
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
