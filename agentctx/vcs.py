@@ -15,8 +15,6 @@ from typing import NamedTuple
 from agentctx.diff import DiffFile, Ranges, parse
 from agentctx.errors import RepoError, UnavailableError
 
-BIG_FILE = 2 * 1024 * 1024  # bytes; what is larger is not indexed either
-
 
 class GitError(RepoError):
     """A git command failed. `status` is its exit code, `stderr` what it said."""
@@ -265,12 +263,11 @@ def diff(root: Path, *args: str, limit: int | None = None) -> Diff:
     """A diff without context, in the paths of `root`; of its text at most `limit` bytes are read.
 
     Every setting that a user may have is given: the lines must be the same for everybody. An unmerged path is
-    compared with our side. Files that are too large to be indexed are not compared (`binary`).
+    compared with our side.
     """
     shape = ("-U0", "--inter-hunk-context=0", "--find-renames", "--relative", "--ignore-submodules=all")
     style = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
     side = () if "--cached" in args else ("--ours",) if not args or args[0] == "--" else ()
-    config = ("-c", "core.quotePath=false", "-c", f"core.bigFileThreshold={BIG_FILE}")
-    command = (*config, "--no-optional-locks", "diff", *shape, *style, *side, *args)
+    command = ("-c", "core.quotePath=false", "--no-optional-locks", "diff", *shape, *style, *side, *args)
     out, complete = (run(root, *command), True) if limit is None else run_bounded(root, *command, limit=limit)
     return Diff(parse(out, complete=complete), complete)

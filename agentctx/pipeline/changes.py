@@ -56,6 +56,8 @@ def read_changes(
         return ReadChanges()
     buffers = {path: between(_saved(root, path), data) for path, data in sorted((overlay or {}).items())}
     notes: list[str] = []
+    if options.since is not None and vcs.top_level(root) is None:
+        raise UsageError(f"--since {options.since}: {root} is not in a git work tree")
     if options.since is not None:
         base = since_base(root, options.since, notes)
         diffs = {ChangeSource.SINCE: _diff(root, (base,), tests, notes).files}
