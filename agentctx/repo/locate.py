@@ -11,12 +11,14 @@ from difflib import get_close_matches
 
 from agentctx.errors import TaskError
 from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
-from agentctx.repo.graph import find_symbols, find_test, symbol_at
+from agentctx.repo.graph import find_symbols, symbol_at
 from agentctx.repo.locate_tests import Touched, leaves, tests_of_path, touched_by
+from agentctx.repo.match_tests import TestNames
 from agentctx.source import RepoGraph, Symbol, SymbolKind
 
 DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 MAX_GUESSED = 3
+MAX_FAILING = 500  # tests of a log that are looked up
 LISTED = 8  # names that a hint lists
 
 
@@ -43,7 +45,7 @@ def locate(task: Task, evidence: Evidence, graph: RepoGraph) -> Located:
     notes: list[str] = []
     tests, test_units = _given_tests(task, evidence, graph, notes)
     if not task.tests:
-        tests = [found for ref in evidence.failing for found in _known_tests(ref, graph)]
+        tests = _known_tests(evidence.failing, graph)
     failing = _distinct(tests)
     frames = [frame for frame in evidence.frames if frame.in_repo]
     if evidence.text and not frames:
@@ -71,10 +73,10 @@ def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
 # ---------------------------------------------------------------- tests
 
 
-def _known_tests(ref: TestRef, graph: RepoGraph) -> list[str]:
+def _known_tests(refs: Sequence[TestRef], graph: RepoGraph) -> list[str]:
     """A log may name tests of another checkout: what isn't here is left out."""
-    found = find_test(graph, ref) if ref.path in graph.files and ref.names else None
-    return [found] if found else []
+    names = TestNames(graph) if refs else None
+    return [id for ref in refs[:MAX_FAILING] for id in names.find(ref)] if names is not None else []
 
 
 def _given_tests(
@@ -97,7 +99,7 @@ def _given_tests(
 
 
 def _named_test(ref: TestRef, graph: RepoGraph, notes: list[str]) -> str:
-    found = find_test(graph, ref)
+    found = next(iter(TestNames(graph).find_in_file(ref)), None)
     if found is None:
         names = sorted({s.qualname.replace(".", "::") for s in leaves(graph.files[ref.path])})
         hint = _nearest("tests", "::".join(ref.names), names)
