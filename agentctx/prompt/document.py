@@ -98,6 +98,7 @@ class PackFacts:
     frame_units: tuple[int, ...] = ()  # the units that hold the frames' lines
     failing_tests: tuple[str, ...] = ()
     fixtures: tuple[str, ...] = ()  # fixtures that the failing tests use
+    test_units: tuple[int, ...] = ()  # units of failing test code that no definition holds
     user_pins: tuple[int, ...] = ()  # units
     error_units: tuple[int, ...] = ()  # log units with the error lines
 

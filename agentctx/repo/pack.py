@@ -143,6 +143,7 @@ def _test_blocks(
     chooser = Chooser(given.graph, links, _counter(given, tokenizer), room)
     symbols = (*given.located.failing_tests, *given.located.fixtures)
     in_part = sum(not _add_test(chooser, given, symbol, first=symbol == symbols[0]) for symbol in symbols)
+    in_part += sum(not chooser.add_bare(key) for key in given.located.test_units)
     _add_helpers(chooser, given, links)
     for key in given.located.pinned:
         if key[0] in chooser.chosen.units:
@@ -150,7 +151,7 @@ def _test_blocks(
     notes: tuple[str, ...] = ()
     if in_part:
         limit = "they exceed a quarter of the window"
-        notes = (f"{in_part} of {len(symbols)} failing tests and fixtures are packed in part or not at all: {limit}",)
+        notes = (f"{in_part} of {len(symbols) + len(given.located.test_units)} failing tests and fixtures are packed in part or not at all: {limit}",)
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     blocks = _file_blocks(given, units, Section.TESTS, {})
     return blocks, notes
@@ -294,6 +295,7 @@ def _document(given: PackInput, choice: Choice, made: Assembled, files: Mapping[
             frame_units=_frame_units(given, made.index),
             failing_tests=located.failing_tests,
             fixtures=located.fixtures,
+            test_units=tuple(made.index[key] for key in located.test_units if key in made.index),
             user_pins=tuple(sorted(made.index[key] for key in located.pinned if key in made.index)),
             error_units=_error_units(given.evidence, made),
         ),

@@ -62,6 +62,9 @@ def failing_test(view: View) -> Iterator[Pin]:
             lines = _framed(view, definition) or _last_statements(view, definition)
             yield from _whole(view, PinReason.FAILING_TEST, definition, lines, distance=1 + place)
     after = 1 + len(view.facts.failing_tests)
+    for unit in view.facts.test_units:
+        subject = view.document.units[unit].path or view.document.units[unit].section
+        yield Pin(PinReason.FAILING_TEST, view.index.closure((unit,)), subject, distance=after)
     for symbol in _helpers(view):
         definition = view.index.definition(symbol)
         if definition is not None:

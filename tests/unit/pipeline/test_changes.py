@@ -13,7 +13,7 @@ from agentctx.config import Changes, RunOptions
 from agentctx.errors import TaskError, UsageError
 from agentctx.pipeline import changes as module
 from agentctx.pipeline.changes import ReadChanges, read_changes
-from agentctx.pipeline.select import Understood, understand
+from agentctx.pipeline.select import Understood, run, understand
 from agentctx.pipeline.services import Clock
 from agentctx.prompt import ChangeSource, FileChange, Task, TestRef
 from agentctx.report import RepoRow
@@ -314,3 +314,13 @@ def test_text_is_bounded(tree: Repo) -> None:
     [change] = read(tree.root).changes
     assert isinstance(change, FileChange)
     assert len(change.added.encode()) <= 64 * 1024 + 2
+
+
+def test_statements_of_a_script_are_pinned_as_failing_tests(tree: Repo) -> None:
+    script = "import app\n\nassert app.x1 == 1\n\n\ndef other():\n    return 1\n"
+    tree.commit({"tests/script.py": script})
+    tree.write({"tests/script.py": script.replace("x1 == 1", "x1 == 7")})
+    made = run("select", tree.root, Task(tests=(TestRef("tests/script.py"),)), RunOptions(budget=400), PlainServices())
+    pinned = [(row.path, row.start_line) for row in made.report.units if "failing-test" in row.pins]
+    assert ("tests/script.py", 3) in pinned
+    assert b"app.x1 == 7" in made.text.text
