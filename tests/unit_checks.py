@@ -56,11 +56,11 @@ def check_units(file: SourceFile, syntax: FileSyntax) -> None:
 
 def check_kept(file: SourceFile, syntax: FileSyntax, chosen: Iterable[int]) -> None:
     """What is kept has no syntax error unless the whole file has one."""
-    if file.language is None or syntax.n_errors:
+    if syntax.language is None or syntax.n_errors:
         return
     kept = closure(syntax, chosen)
     text = render_kept(file.data, syntax.units, kept, languages.comment_of(file.path))
-    assert n_errors(text, file.language) == 0, text.decode("utf-8", "replace")
+    assert n_errors(text, syntax.language) == 0, text.decode("utf-8", "replace")
 
 
 def render_kept(data: bytes, units: Sequence[Unit], kept: frozenset[int], comment: tuple[str, str]) -> bytes:

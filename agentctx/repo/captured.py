@@ -15,7 +15,8 @@ class Captured:
     """What units and definitions are made of. Node ids are those of one tree, which must stay alive."""
 
     blocks: list[Node] = field(default_factory=list)  # outer ones before what they hold
-    tags: dict[int, str] = field(default_factory=dict)  # node id -> `unit.*` capture, `block` and `doc` aside
+    nonempty: set[int] = field(default_factory=set)  # ids of blocks of which something must stay
+    tags: dict[int, str] = field(default_factory=dict)  # node id -> `unit.*` capture, those of blocks aside
     comments: list[Node] = field(default_factory=list)
     definitions: list[tuple[str, Captures]] = field(default_factory=list)  # kind, the match
     n_errors: int = 0
@@ -32,8 +33,10 @@ def captured(matches: Matches) -> Captured:
                 out.comments += nodes
             elif name == "error":
                 errors.update(node.id for node in nodes)
-            elif name == "unit.block":
+            elif name in ("unit.block", "unit.nonempty"):
                 blocks.update((node.id, node) for node in nodes)
+                if name == "unit.nonempty":
+                    out.nonempty.update(node.id for node in nodes)
             elif name.startswith("unit."):
                 out.tags.update((node.id, name[5:]) for node in nodes)
             elif name.startswith("def."):

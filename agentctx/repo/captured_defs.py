@@ -14,14 +14,15 @@ from agentctx.source import SymbolKind, UnitKind
 
 # Where several patterns match one name, the strongest kind says what it is.
 _STRENGTH = {
-    **dict.fromkeys(("class", "interface", "trait", "struct", "enum", "namespace", "impl", "suite", "test"), 5),
-    **dict.fromkeys(("function", "method", "fixture"), 4),
+    **dict.fromkeys(("interface", "trait", "struct", "enum", "namespace", "impl", "suite", "test"), 5),
+    **dict.fromkeys(("class", "function", "method", "fixture", "property"), 4),
     "type": 3,
     **dict.fromkeys(("field", "constant"), 1),
 }
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "type", "namespace", "impl", "suite"})
 _PLACES = frozenset({"namespace", "suite"})  # what they hold are no members
 _VALUES = frozenset({"field", "constant"})
+_FIELDS = frozenset({"field", "property"})
 _INSIDE = {"namespace": UnitKind.STATEMENT, "suite": UnitKind.BODY}
 
 
@@ -54,6 +55,11 @@ class Found:
         return self.what not in _VALUES
 
     @property
+    def is_enumerator(self) -> bool:
+        """Whether the name is known outside of its type."""
+        return self.outer.type == "enumerator"
+
+    @property
     def is_member(self) -> bool:
         return self.around is not None and self.around.is_type and self.around.what not in _PLACES
 
@@ -65,21 +71,23 @@ class Found:
     def kind(self) -> SymbolKind:
         if self.is_type:
             return SymbolKind.CLASS
-        if self.what in _VALUES:
-            return SymbolKind.FIELD if self.what == "field" or self.is_member else SymbolKind.CONSTANT
+        if self.what in _FIELDS:
+            return SymbolKind.FIELD
+        if self.what == "constant":
+            return SymbolKind.FIELD if self.is_member or self.owner is not None else SymbolKind.CONSTANT
         is_method = self.what == "method" or (self.what == "function" and (self.is_member or self.owner is not None))
         return SymbolKind.METHOD if is_method else SymbolKind.FUNCTION
 
 
-def definitions(data: bytes, found: Captured, wrappers: frozenset[str]) -> list[Found]:
+def definitions(data: bytes, found: Captured, wrappers: frozenset[str], no_locals: frozenset[str]) -> list[Found]:
     """All definitions in file order, outer ones first; each with its qualified name."""
     made = list(_united(data, found.definitions).values())
     imports = {node for node, tag in found.tags.items() if tag == "import"}
     for one in made:
         _widen(data, one, wrappers)
     kept = [one for one in made if one.outer.id not in imports]
-    kept.sort(key=lambda one: (one.start, -one.end, one.name_node.start_byte))
-    return list(_named(kept))
+    kept.sort(key=lambda one: (one.start, -one.end, -_STRENGTH[one.what], one.name_node.start_byte))
+    return list(_named(kept, no_locals))
 
 
 def _united(data: bytes, matches: Iterable[tuple[str, Captures]]) -> dict[int, Found]:
@@ -108,7 +116,11 @@ def _strengthen(one: Found, what: str, outer: Node) -> None:
 
 def _add(data: bytes, one: Found, match: Captures) -> None:
     if "owner" in match:
-        one.owner = owner_name(data, match["owner"][0])
+        outer = owner_name(data, match["owner.outer"][0]) if "owner.outer" in match else None
+        inner = owner_name(data, match["owner"][0])
+        one.owner = f"{outer}.{inner}" if outer and inner else inner
+    if "end" in match:
+        one.end = max(one.end, match["end"][0].end_byte)
     one.owned_by_self = one.owned_by_self or "owner.self" in match
     for capture, nodes in (("base", one.base_nodes), ("decorator", one.decorator_nodes)):
         known = {node.id for node in nodes}
@@ -131,21 +143,26 @@ def _widen(data: bytes, one: Found, wrappers: frozenset[str]) -> None:
             one.start = row + len(data[row : decorator.start_byte]) - len(data[row : decorator.start_byte].lstrip())
 
 
-def _named(found: Sequence[Found]) -> Iterator[Found]:
+def _named(found: Sequence[Found], no_locals: frozenset[str]) -> Iterator[Found]:
     """The definitions that are no locals, with what is around them and their qualified names."""
     stack: list[Found] = []
     fields: set[tuple[int, str]] = set()
     for one in found:
         while stack and stack[-1].end <= one.start:
             stack.pop()
-        one.around = stack[-1] if stack else None
+        twin = stack[-1] if stack and (stack[-1].start, stack[-1].end) == (one.start, one.end) else None
+        if twin is not None and twin.what == "test" and one.what == "function":
+            continue  # a macro's name
+        one.around = (twin.around if twin is not None else stack[-1]) if stack else None
         if one.owned_by_self:
             one.around = next((outer for outer in reversed(stack) if outer.is_type), None)
         if not one.holds and not _is_kept(one, fields):
             continue
+        if one.outer.type in no_locals and one.around is not None and not one.around.is_type:
+            continue
         one.qualname = f"{_prefix(one)}{one.name}"
         yield one
-        if one.holds:
+        if one.holds and twin is None:
             stack.append(one)
 
 
@@ -153,7 +170,7 @@ def _is_kept(one: Found, fields: set[tuple[int, str]]) -> bool:
     """Whether a constant or field is no local, nor known already."""
     around = one.around
     if around is None:
-        return not one.owned_by_self and (one.what != "field" or one.owner is not None)
+        return not one.owned_by_self and (one.what != "field" or one.owner is not None or one.is_enumerator)
     key = (id(around), one.name)
     if not around.is_type or (one.owned_by_self and key in fields):
         return False

@@ -20,16 +20,20 @@ def text_of(data: bytes, node: Node) -> str:
 def plain_name(data: bytes, node: Node) -> str:
     """The name that the node defines: strings without their quotes, `A::B` as `A.B`, all on one line."""
     text = " ".join(text_of(data, node).split())
-    if len(text) > 1 and text[0] in _QUOTES and text[-1] == text[0]:
-        text = text[1:-1]
+    if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
+        text = text[1:-1] if text.count(text[0]) == 2 else re.sub("[\"'`]", "", text)
     elif " " not in text or "::" in text:
         text = _SEPARATOR.sub(".", text).strip(".")
-    return text[:NAME_CHARS] or "?"
+    return text.lstrip(":@")[:NAME_CHARS] or "?"
 
 
 def dotted_name(data: bytes, node: Node) -> str:
     """`new a::B<C>(d)` -> `a.B`: a type or decorator without arguments, dotted; '' where nothing is left."""
-    text = _LEAD.sub("", " ".join(text_of(data, node).split()))
+    text = " ".join(text_of(data, node).split())
+    if text.startswith("/*"):  # PHP: `/** @test */`
+        tag = re.search(r"@(\w+)", text)
+        return tag[1] if tag else ""
+    text = _LEAD.sub("", text)
     text = re.split(r"[<(\[{]", text, maxsplit=1)[0].strip()
     return _SEPARATOR.sub(".", text).strip(". ")
 

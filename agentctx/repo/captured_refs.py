@@ -133,6 +133,8 @@ def _gather(matches: Matches) -> _Gathered:
 
 
 def _add_use(out: _Gathered, node: Node, strength: int, role: Role) -> None:
+    if node.start_byte == node.end_byte:
+        return  # a name that is missing
     known = out.uses.get(node.start_byte)
     if known is None or strength > known[1]:
         out.uses[node.start_byte] = (node, strength, role)

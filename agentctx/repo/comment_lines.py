@@ -41,6 +41,11 @@ class CommentLines(Lines):
         known = self._columns.get(row)
         return known if known is not None else super().column(row)
 
+    def is_first(self, byte: int, row: int) -> bool:
+        if row:
+            return super().is_first(byte, row)
+        return self.data[:byte].strip() in (b"", b"\xef\xbb\xbf")
+
     def joins(self, row: int) -> bool:
         return row not in self._columns and self.text(row).endswith(b"\\")
 

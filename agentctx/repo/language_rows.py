@@ -41,6 +41,7 @@ class Language:
     test_dirs: frozenset[str] = TEST_DIRS
     tests: TestRules = field(default_factory=TestRules)
     shebangs: tuple[str, ...] = ()
+    no_locals: frozenset[str] = frozenset()  # nodes that define nothing inside of functions (C's declarations)
     wrappers: frozenset[str] = frozenset()  # nodes that belong to the one definition in them (`export ..`, `const ..`)
 
 
@@ -50,6 +51,13 @@ _JS_TEST = re.compile(r".*[._-](test|tests|spec|e2e|cy)\.[cm]?[jt]sx?|(test|test
 _JS_DIRS = frozenset({"test", "tests", "__tests__", "__mocks__", "spec", "e2e", "cypress"})
 _JS_WRAPPERS = frozenset(
     {"export_statement", "ambient_declaration", "lexical_declaration", "variable_declaration", "expression_statement"}
+)
+_C_WRAPPERS = frozenset(
+    {
+        *("pointer_declarator", "reference_declarator", "parenthesized_declarator", "attributed_declarator"),
+        *("function_definition", "declaration", "field_declaration", "template_declaration", "type_definition"),
+        *("friend_declaration",),
+    }
 )
 _JVM_DIRS = frozenset({"test", "tests", "androidTest", "testFixtures", "commonTest", "jvmTest", "jsTest", "it"})
 _JUNIT = TestRules(
@@ -132,5 +140,153 @@ ROWS: tuple[Language, ...] = (
         test_file=re.compile(r"(Test[A-Z0-9_].*|.*(Test|Tests|TestCase|IT))\.java"),
         test_dirs=_JVM_DIRS,
         tests=_JUNIT,
+    ),
+    Language(
+        name="rust",
+        extensions=("rs",),
+        grammar=("tree_sitter_rust", "language"),
+        query=("rust.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r"(tests?|.*_tests?)\.rs"),
+        test_dirs=frozenset({"tests", "benches"}),
+        tests=TestRules(
+            decorators=frozenset(
+                {"test", "rstest", "test_case", "bench", "quickcheck", "proptest", "wasm_bindgen_test", "parameterized"}
+            ),
+            fixture_decorators=frozenset({"fixture"}),
+        ),
+    ),
+    Language(
+        name="c",
+        extensions=("c", "h"),
+        grammar=("tree_sitter_c", "language"),
+        query=("c.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r"(test[_-].*|.*[_-]tests?|tests?)\.[ch]"),
+        tests=TestRules(
+            names=re.compile(r"test_\w+|\w+_test"), fixtures=re.compile(r"(setup|teardown|set_up|tear_down)\w*")
+        ),
+        wrappers=_C_WRAPPERS,
+        no_locals=frozenset({"declaration", "function_declarator", "pointer_declarator"}),
+    ),
+    Language(
+        name="cpp",
+        extensions=("cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tpp", "cu", "cuh"),
+        grammar=("tree_sitter_cpp", "language"),
+        query=("c.scm", "cpp.scm"),
+        comment=_SLASHES,
+        test_file=re.compile(r"(test[_-].*|.*[_-](unit)?tests?|tests?|.*Tests?)\.(cc|cpp|cxx|c\+\+|hh|hpp|hxx)"),
+        test_dirs=TEST_DIRS | {"unittest", "unittests", "gtest"},
+        tests=TestRules(names=re.compile(r"test_\w+"), fixtures=re.compile(r"SetUp\w*|TearDown\w*")),
+        wrappers=_C_WRAPPERS,
+        no_locals=frozenset({"declaration", "function_declarator", "pointer_declarator", "reference_declarator"}),
+    ),
+    Language(
+        name="csharp",
+        extensions=("cs", "csx"),
+        grammar=("tree_sitter_c_sharp", "language"),
+        query=("csharp.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r".*(Tests?|Specs?|Fixture|TestCase)\.cs|Test[A-Z].*\.cs"),
+        test_dirs=TEST_DIRS | {"Tests", "Test", "UnitTests", "IntegrationTests"},
+        tests=TestRules(
+            decorators=frozenset(
+                {
+                    *("Fact", "Theory", "Test", "TestCase", "TestCaseSource", "TestMethod", "DataTestMethod"),
+                    *("Benchmark", "FactAttribute", "TheoryAttribute", "TestAttribute", "TestMethodAttribute"),
+                }
+            ),
+            fixture_decorators=frozenset(
+                {
+                    *("SetUp", "TearDown", "OneTimeSetUp", "OneTimeTearDown", "TestInitialize", "TestCleanup"),
+                    *("ClassInitialize", "ClassCleanup", "GlobalSetup"),
+                }
+            ),
+        ),
+    ),
+    Language(
+        name="ruby",
+        extensions=("rb", "rake", "gemspec", "ru", "podspec", "thor", "jbuilder", "rbi"),
+        grammar=("tree_sitter_ruby", "language"),
+        query=("ruby.scm",),
+        comment=_HASH,
+        filenames=(
+            "Rakefile",
+            "Gemfile",
+            "Guardfile",
+            "Capfile",
+            "Vagrantfile",
+            "Podfile",
+            "Fastfile",
+            "Brewfile",
+            "Thorfile",
+        ),
+        test_file=re.compile(r".*_(spec|test)\.rb|(test|spec)_.*\.rb|tc_.*\.rb"),
+        test_dirs=frozenset({"test", "tests", "spec", "specs", "features"}),
+        tests=TestRules(names=re.compile(r"test_.+"), fixtures=re.compile(r"setup|teardown|before_all|after_all")),
+        shebangs=("ruby",),
+    ),
+    Language(
+        name="php",
+        extensions=("php", "phtml", "php5", "phpt"),
+        grammar=("tree_sitter_php", "language_php"),
+        query=("php.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r".*(Test|TestCase|Cest|Spec)\.php"),
+        test_dirs=TEST_DIRS | {"Tests", "Test"},
+        tests=TestRules(
+            names=re.compile(r"test.+"),
+            decorators=frozenset({"Test", "test"}),
+            fixtures=re.compile(r"(setUp|tearDown)\w*"),
+            fixture_decorators=frozenset(
+                {"Before", "After", "BeforeClass", "AfterClass", "DataProvider", "before", "after"}
+            ),
+        ),
+        shebangs=("php",),
+        wrappers=frozenset({"expression_statement"}),
+    ),
+    Language(
+        name="kotlin",
+        extensions=("kt", "kts"),
+        grammar=("tree_sitter_kotlin", "language"),
+        query=("kotlin.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r"(Test[A-Z0-9_].*|.*(Test|Tests|TestCase|Spec|IT))\.kts?"),
+        test_dirs=_JVM_DIRS,
+        tests=_JUNIT,
+    ),
+    Language(
+        name="scala",
+        extensions=("scala", "sc", "sbt", "mill"),
+        grammar=("tree_sitter_scala", "language"),
+        query=("scala.scm",),
+        comment=_SLASHES,
+        test_file=re.compile(r"(Test[A-Z0-9_].*|.*(Test|Tests|Spec|Suite|Specification|Check))\.scala"),
+        test_dirs=_JVM_DIRS,
+        tests=_JUNIT,
+    ),
+    Language(
+        name="bash",
+        extensions=("sh", "bash", "bats", "ksh", "zsh", "ebuild", "eclass"),
+        grammar=("tree_sitter_bash", "language"),
+        query=("bash.scm",),
+        comment=_HASH,
+        filenames=(
+            ".bashrc",
+            ".bash_profile",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            "PKGBUILD",
+            "APKBUILD",
+        ),
+        test_file=re.compile(r".*\.bats|(test[_-].*|.*[_-]tests?)\.(ba)?sh"),
+        tests=TestRules(
+            names=re.compile(r"test_?\w+|@test.*"),
+            fixtures=re.compile(r"(setup|teardown|setUp|tearDown|oneTimeSetUp|oneTimeTearDown)(_file|_suite)?"),
+        ),
+        shebangs=("bash", "sh", "dash", "ksh", "zsh", "bats"),
+        wrappers=frozenset({"declaration_command"}),
     ),
 )

@@ -7,6 +7,7 @@ says what each capture means.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -29,11 +30,11 @@ _SEMICOLON: Comment = (";", "")
 # Text without a grammar. The key is the last extension in lower case.
 PLAIN_EXTENSIONS: Mapping[str, Comment] = MappingProxyType(
     {
-        **dict.fromkeys(("toml", "yaml", "yml", "sh", "bash", "cfg", "conf", "txt", "in", "mk"), _HASH),
-        **dict.fromkeys(("properties", "cmake", "tf", "nix", "r", "rb", "pl", "graphql", "dockerfile"), _HASH),
+        **dict.fromkeys(("toml", "yaml", "yml", "cfg", "conf", "txt", "in", "mk"), _HASH),
+        **dict.fromkeys(("properties", "cmake", "tf", "nix", "r", "pl", "graphql", "dockerfile"), _HASH),
         **dict.fromkeys(("md", "markdown", "html", "xml", "vue"), _MARKUP),
-        **dict.fromkeys(("json", "json5", "jsonc", "rs"), _SLASHES),
-        **dict.fromkeys(("kt", "scala", "c", "h", "cc", "cpp", "hpp", "cs", "php", "swift", "proto"), _SLASHES),
+        **dict.fromkeys(("json", "json5", "jsonc", "gradle", "groovy", "dart", "zig"), _SLASHES),
+        **dict.fromkeys(("swift", "proto"), _SLASHES),
         **dict.fromkeys(("ini", "el", "lisp", "clj"), _SEMICOLON),
         **dict.fromkeys(("css", "scss", "less"), ("/*", "*/")),
         **dict.fromkeys(("sql", "lua", "hs"), ("--", "")),
@@ -64,6 +65,33 @@ def language_of(path: str) -> str | None:
         if suffix in row.extensions or name in row.filenames:
             return row.name
     return None
+
+
+# What C has not, at the start of a row or anywhere.
+_CPP_ONLY = re.compile(
+    rb"^\s*(?:namespace(?:\s+[\w:]+)?\s*\{|template\s*<|class\s+\w[\w\s:,<>]*\{|using\s+\w|(?:public|private|protected)\s*:)"
+    rb"|\bstd::|\bconstexpr\b|\bnoexcept\b|\boperator\s*(?:[=<>+*/!\[(-]|bool\b)|#\s*include\s*<(?:c?std\w+|string|vector|memory"
+    rb"|map|set|utility|functional|iostream|algorithm|type_traits|atomic|mutex|thread|chrono|tuple|array|limits)>",
+    re.MULTILINE,
+)
+_SHEBANG = re.compile(rb"#!\s*\S*?([\w.+-]+)(?:[ \t]+(?:-S[ \t]+)?(?:\w+=\S*[ \t]+)*([\w.+-]+))?")
+
+
+def language_in(path: str, language: str | None, data: bytes) -> str | None:
+    """The language of a file whose name says `language`, by what is in it.
+
+    Headers named `.h` are C++ where they hold what C has not. Scripts without an extension are told by their first
+    line, if their comments start as those of text do (`comment_of` sees the name alone).
+    """
+    if language == "c" and extension(path) == "h":
+        return "cpp" if _CPP_ONLY.search(data) else "c"
+    if language is None and data.startswith(b"#!") and not PurePosixPath(path).suffix:
+        found = _SHEBANG.match(data)
+        program = (found[2] if found[2] and found[1].endswith(b"env") else found[1]) if found else b""
+        name = program.decode("ascii", "replace").rstrip("0123456789.")
+        rows = (row for row in LANGUAGES.values() if name in row.shebangs and row.comment == comment_of(path))
+        return next((row.name for row in rows), None)
+    return language
 
 
 def is_plain(path: str) -> bool:

@@ -7,6 +7,7 @@ is cut into paragraphs.
 from __future__ import annotations
 
 from agentctx.repo import plain
+from agentctx.repo.languages import language_in
 from agentctx.repo.parse_captured import parse_captured
 from agentctx.repo.parse_python import parse_python
 from agentctx.source import FileSyntax, SourceFile
@@ -14,6 +15,7 @@ from agentctx.source import FileSyntax, SourceFile
 
 def parse(file: SourceFile) -> FileSyntax:
     """All that can be said of one file by itself. Deterministic; broken code only raises `n_errors`."""
-    if file.language is None:
+    language = language_in(file.path, file.language, file.data)
+    if language is None:
         return FileSyntax(file.path, None, file.digest, plain.units(file.path, file.data), is_test=file.is_test)
-    return parse_python(file) if file.language == "python" else parse_captured(file, file.language)
+    return parse_python(file) if language == "python" else parse_captured(file, language)

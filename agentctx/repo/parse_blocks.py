@@ -121,6 +121,9 @@ class BlockWalk:
         if piece.tag == "keep":
             self._emit(context.kind, lead, piece.last, context, group=skeleton)
             return
+        if piece.tag == "clause":
+            yield self._compound(piece, lead, context, self._regions(piece, block, extent), extent, skeleton)
+            return
         small = piece.n_rows <= (WHOLE_DEFINITION_LINES if extent is not None else GROUP_LINES)
         regions = [] if small else self._regions(piece, block, extent)
         if regions:
@@ -131,17 +134,24 @@ class BlockWalk:
             self._emit(context.kind, lead, piece.last, context)
 
     def _compound(
-        self, piece: Piece, lead: int, context: Context, regions: Sequence[Region], extent: Extent | None
+        self,
+        piece: Piece,
+        lead: int,
+        context: Context,
+        regions: Sequence[Region],
+        extent: Extent | None,
+        skeleton: list[int] | None = None,
     ) -> Steps:
-        group: list[int] = []
+        """A statement in parts. With `skeleton` (a clause) its own skeleton goes with that of what it stands in."""
+        group = [] if skeleton is None else skeleton
         head: int | None = None
         inside = context
         row = lead
+        kind = UnitKind.HEADER if extent is not None else UnitKind.BLOCK
+        owner = extent.key if extent is not None else context.owner
         for region in regions:
             first = self._lead(region.pieces[0].first)
             if head is None:
-                kind = UnitKind.HEADER if extent is not None else UnitKind.BLOCK
-                owner = extent.key if extent is not None else context.owner
                 head = self._head(kind, (lead, piece.first, first - 1), context, owner, group)
             else:
                 self._skeleton(UnitKind.BLOCK, row, first, inside, group)
@@ -153,7 +163,11 @@ class BlockWalk:
             )
             yield self._block(region.pieces, inside, region.block, group)
             row = region.pieces[-1].last + 1
-        self._skeleton(UnitKind.CLOSE, row, piece.last + 1, inside, group)
+        if head is None:
+            kind = kind if extent is not None else context.kind
+            self._head(kind, (lead, piece.first, piece.last), context, owner, group)
+        else:
+            self._skeleton(UnitKind.CLOSE, row, piece.last + 1, inside, group)
 
     def _skeleton(self, kind: UnitKind, row: int, end: int, context: Context, group: list[int]) -> None:
         """Emits the rows in `row..end` from the first that holds code."""

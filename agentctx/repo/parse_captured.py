@@ -21,7 +21,7 @@ def parse_captured(file: SourceFile, language: str) -> FileSyntax:
     matches, root = run_matches(file.data, language)
     found = captured(matches)
     lines = CommentLines(file.data, found.comments)
-    defined = definitions(file.data, found, row.wrappers)
+    defined = definitions(file.data, found, row.wrappers, row.no_locals)
     give_ids(defined, Ids(file.path))
     block_starts = [node.start_byte for node in found.blocks]
     bodies = [body_start(one, found, block_starts) for one in defined]

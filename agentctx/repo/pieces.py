@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
 from agentctx.repo.captured import Captured
 from agentctx.repo.comment_lines import CommentLines
 from agentctx.repo.parse_draft import GROUP_LINES
+
+_BRACE = ord("{")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Pieces:
     def __init__(self, lines: CommentLines, found: Captured) -> None:
         self._lines = lines
         self._tags = found.tags
+        self._nonempty = found.nonempty
         self._comments = {node.id for node in found.comments}
 
     def of(self, block: Node) -> Iterator[Piece]:
@@ -61,6 +64,8 @@ class Pieces:
         while end > start and not self._ends_row(pieces[end - 1]):
             end -= 1
         pieces = pieces[start:end]
+        if pieces and not start and block.id in self._nonempty and self._lines.data[block.start_byte] != _BRACE:
+            pieces[0] = replace(pieces[0], tag="clause")
         return pieces if any(piece.tag != "keep" for piece in pieces) else []
 
     def _statements(self, block: Node) -> Iterator[Node]:
@@ -71,7 +76,8 @@ class Pieces:
             if node.id in self._comments:
                 continue
             if self._tags.get(node.id) == "inline":
-                stack.extend(reversed(node.named_children))
+                row = node.start_point[0]
+                stack.extend(child for child in reversed(node.named_children) if child.start_point[0] > row)
             elif node.is_error and node.end_point[0] - node.start_point[0] >= GROUP_LINES and node.child_count:
                 stack.extend(reversed(node.children))
             else:
