@@ -33,7 +33,8 @@ _OWN_CODE = re.compile(
     r"^/rustc/|/usr/src/rustc|/rust/deps/|[/\\]\.cargo[/\\](?:registry|git)[/\\]|[/\\]\.rustup[/\\]|/library/(?:std|core|alloc|test)/src/"
     r"|[/\\]go[/\\]pkg[/\\]mod[/\\]|[/\\]go(?:[-/]?[\d.]+)?(?:[/\\]x\d+)?[/\\]src[/\\](?:runtime|testing|internal|reflect|sync|time|net|os|io|fmt"
     r"|strings|bytes|encoding|context|database|crypto|sort|strconv|regexp|text|html|log|path|bufio|math)[/\\.]|^_testmain\.go"
-    r"|/gems/|/lib/ruby/|^<internal:|/vendor/(?:phpunit|bin|symfony/phpunit-bridge)/|^phar:|/usr/(?:share/php|include|lib(?:64)?)/"
+    r"|/lib/gcc/|/include/c\+\+/|/gems/|/lib/ruby/|^<internal:"
+    r"|/vendor/(?:phpunit|bin|symfony/phpunit-bridge)/|^phar:|/usr/(?:share/php|include|lib(?:64)?)/"
     r"|sysdeps/|/csu/|^\./(?:nptl|stdlib|csu|signal|assert|misc|malloc)/|libsanitizer/|/compiler-rt/"
     r"|[/\\]googletest[/\\]|[/\\]gtest[/\\]|\bcatch\.hpp$|/_/src/|[/\\]microsoft[^/\\]*[/\\]v?\d[^/\\]*[/\\]",
     re.IGNORECASE,

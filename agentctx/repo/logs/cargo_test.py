@@ -22,6 +22,7 @@ _NEXTEST = re.compile(
     r"(?:\( *\d+/\d+\) )?(?P<binary>[\w-]+(?:::\S+)?) (?P<name>\S+)$"
 )
 _NEXTEST_OUT = re.compile(r"^(?:---|\s*stdout|\s*stderr|──).*$")
+_PANIC = re.compile(r"thread '(?P<thread>[^']+)'(?: \(\d+\))? panicked at (?:'.*', )?(?P<path>[^':\s]+):\d+:\d+")
 _END = re.compile(r"^(?:failures:|test result: |successes:|error: (?:test|doctest) failed|---- )")
 _ERROR = re.compile(r"^(?:Error: |error(?:\[E\d+\])?: |.*expected substring: )")
 _DOC_NAME = re.compile(r"^(?P<path>\S+\.rs) - (?P<name>.*?) ?\(line (?P<line>\d+)\)$")
@@ -31,7 +32,7 @@ MAX_QUIET = 5_000
 class CargoTestFormat:
     """Blocks `---- name stdout ----`; what else failed has no output."""
 
-    wakes: ClassVar[tuple[str, ...]] = ("Running ", "Doc-tests ", "test ", "---- ", " [ ", "FAIL [")
+    wakes: ClassVar[tuple[str, ...]] = ("Running ", "Doc-tests ", "test ", "---- ", " [ ", "FAIL [", " panicked at ")
 
     def __init__(self) -> None:
         self._found = Found()
@@ -42,6 +43,7 @@ class CargoTestFormat:
         self._after = Section(0)  # what comes after the panic
         self._name = ""
         self._panics = RustPanicFormat()
+        self._panicked: dict[str, RawFrame] = {}  # where the thread of a test panicked outside of a block
         self._waiting = ""  # a test whose output comes between its name and its verdict
 
     @property
@@ -57,6 +59,9 @@ class CargoTestFormat:
             self._open(at, out["name"])
         elif self._section is not None:
             self._inside(at, line, self._section)
+        elif panic := _PANIC.search(line):
+            if len(self._panicked) < MAX_QUIET:
+                self._panicked.setdefault(panic["thread"], RawFrame(panic["path"], 0))
         elif result := _RESULT.match(line):
             self._result(at, result["name"], result["rest"])
         elif self._waiting:
@@ -68,7 +73,9 @@ class CargoTestFormat:
         self._close()
         for (binary, name), at in self._failed.items():
             if (binary, name) not in self._told:
-                self._found.add_test(rust_test(at, binary, name))
+                self._found.add_test(
+                    rust_test(at, binary, name, [self._panicked[name]] if name in self._panicked else [])
+                )
         return self._found
 
     def _result(self, at: int, name: str, rest: str) -> None:

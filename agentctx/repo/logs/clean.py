@@ -24,6 +24,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]+")
 _CONTROL_BYTES = bytes([*range(9), *range(0x0B, 0x20), 0x7F])
 _OTHER_ENDS = re.compile("[\x85\u2028\u2029]")  # what str.splitlines takes for the end of a line, and no tool does
 
+_TEST_CASE = re.compile(rb"><(?=testcase|failure|error|/testcase|/?testsuite)")
+
 
 @dataclass(slots=True)
 class Cleaning:
@@ -42,7 +44,7 @@ def clean_batches(source: bytes | Iterable[bytes], cleaning: Cleaning) -> Iterat
         source: The log, or its parts in order, of any size but best of about a megabyte.
         cleaning: Filled with what was read and cut (mutated).
     """
-    for piece in _whole_lines(_as_utf8(_counted(source, cleaning)), cleaning):
+    for piece in _whole_lines(_broken_up(_as_utf8(_counted(source, cleaning))), cleaning):
         if len(piece.translate(None, _CONTROL_BYTES)) != len(piece):
             yield _cut_lines(_clean(_controlled(_decode(piece), cleaning)), cleaning)
         else:
@@ -61,6 +63,15 @@ def _counted(source: bytes | Iterable[bytes], cleaning: Cleaning) -> Iterator[by
         cleaning.n_bytes += len(part)
         cleaning.blank = cleaning.blank and not part.strip()
         yield part
+
+
+def _broken_up(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """Reports in XML may be one line: they get a line for each test."""
+    first = next(parts, b"")
+    is_report = b"<testsuite" in first[:SAMPLE]
+    yield _TEST_CASE.sub(rb">\n<", first) if is_report else first
+    for part in parts:
+        yield _TEST_CASE.sub(rb">\n<", part) if is_report else part
 
 
 def _as_utf8(parts: Iterator[bytes]) -> Iterator[bytes]:

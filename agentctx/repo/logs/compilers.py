@@ -38,6 +38,14 @@ class Reported:
         """Whether a line belongs to the error before it."""
         raise NotImplementedError
 
+    def keeps(self, line: str) -> bool:
+        """Whether a line that goes on is worth keeping."""
+        return True
+
+    def outer(self) -> list[RawFrame]:
+        """Places that lead to the error, outermost first."""
+        return []
+
     def more_error(self, line: str) -> bool:
         """Whether a line that goes on is part of the message."""
         return False
@@ -50,7 +58,8 @@ class Reported:
             return
         elif self._left and self.goes_on(line):
             self._left -= 1
-            self._section.add(at, line)
+            if self.keeps(line):
+                self._section.add(at, line)
             if self.more_error(line):
                 self._found.add_error(at, line)
         else:
@@ -69,13 +78,12 @@ class Reported:
         if len(self._known) < 5_000:
             self._known.add(key)
         self._section, self._left = Section(at), MAX_MORE
-        if frame:
-            self._found.add_trace(at, [frame])
-            self._section.frames = [frame]
+        self._section.frames = [*self.outer(), frame] if frame else []
         self._found.add_error(at, found["message"])
         self._section.add(at, line)
 
     def _close(self) -> None:
         section, self._section = self._section, None
         if section is not None:
+            self._found.add_trace(section.at, section.frames)
             self._found.add_block(section.block())

@@ -153,7 +153,7 @@ class RuffFormat:
 
     def __init__(self) -> None:
         self._found = Found()
-        self._rule: tuple[int, str] | None = None
+        self._rule: tuple[int, str] | None = None  # the line before, where it may be a message
         self._frame: RawFrame | None = None
         self._lines: list[str] = []
 
@@ -163,7 +163,7 @@ class RuffFormat:
 
     def feed(self, at: int, line: str) -> None:
         arrow = _ARROW.match(line)
-        if arrow and self._rule is not None and self._rule[0] == at - 1:
+        if arrow and self._rule is not None and self._frame is None:
             self._frame = RawFrame(arrow["path"], int(arrow["line"]))
             self._lines = [self._rule[1], line]
         elif self._frame is not None and line.strip() and len(self._lines) < MAX_MORE:

@@ -145,7 +145,11 @@ class LogFormat(Protocol):
 
 @runtime_checkable
 class LooksBack(Protocol):
-    """A format that wants the `back` lines before each line that wakes it, too (they come first, in order)."""
+    """A format that wants the `back` lines before each line that wakes it, too (they come first, in order).
+
+    So the line fed last is always the one before a line with a wake; `at` doesn't tell that, other processes' lines
+    may stand between them.
+    """
 
     back: ClassVar[int]
 

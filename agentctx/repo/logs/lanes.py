@@ -10,9 +10,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agentctx.repo.logs.prefixes import strip_prefixes
+
+# What stands before the lines must be what most have, and few different ones: the first two are clear in a short log.
 _LANES = (
-    re.compile(r"^(?:\d\d:\d\d:\d\d )?([A-Za-z][\w.-]*) +\| ?(.*)$"),
+    re.compile(r"^(?:\d\d:\d\d:\d\d )?([A-Za-z][\w.-]*-\d+) +\| ?(.*)$"),
     re.compile(r"^\[(pod/[^\]\s]+)\] ?(.*)$"),
+    re.compile(r"^(?:\d\d:\d\d:\d\d )?([A-Za-z][\w.-]*) +\| ?(.*)$"),
     re.compile(
         r"^\[(?!(?i:info|warn|warning|error|debug|trace|fatal|command|gw\d+|\s*\d+%|\*|notice|pass|fail|ok)\])"
         r"([\w./@ -]{1,60})\] ?(.*)$"
@@ -20,6 +24,7 @@ _LANES = (
     re.compile(r"^((?:@[\w.-]+/)?[\w.-]+[:#][a-z][\w:-]*): (.*)$"),
     re.compile(r"^((?:[\w.@-]+/)*[\w.@-]+ [a-z][\w:-]*)[:$] ?(.*)$"),
 )
+_CLEAR = _LANES[:2]
 MOST = 0.5  # of the lines that aren't blank must have a lane, else there are none
 MIN_LINES = 8
 MAX_LANES = 64
@@ -57,7 +62,7 @@ class Lanes:
             numbers.append(number)
             own.append(rest)
         for name, (numbers, own) in found.items():
-            yield Lane(name, numbers, "\n".join(own))
+            yield Lane(name, numbers, strip_prefixes("\n".join(own)) if name != REST else "\n".join(own))
 
     def _lane(self, line: str, pattern: re.Pattern[str]) -> tuple[str, str]:
         match = pattern.match(line)
@@ -74,10 +79,9 @@ class Lanes:
 def _pattern(lines: list[str]) -> re.Pattern[str] | None:
     """The prefix that most lines have, each of its lanes more than once; None where there is none."""
     sample = [line for line in lines[:: max(1, len(lines) // SAMPLE)] if line.strip()]
-    if len(sample) < MIN_LINES:
-        return None
-    for pattern in _LANES:
+    for pattern in _LANES if len(sample) >= MIN_LINES else _CLEAR:
         names = [found[1] for line in sample if (found := pattern.match(line))]
-        if len(names) > MOST * len(sample) and len(set(names)) <= max(1, len(names) // 3):
+        few = len(names) // (2 if pattern in _CLEAR else 3)
+        if len(names) > MOST * len(sample) and len(set(names)) <= max(1, few):
             return pattern
     return None

@@ -102,12 +102,14 @@ class JasmineFormat:
 
     def feed(self, at: int, line: str) -> None:
         entry = _JASMINE.match(line)
-        if line.startswith("  Message:") and self._title is not None and self._title[0] == at - 1:
+        if line.startswith("  Message:") and self._title is not None:
             self._reading = Reading(self._title[0], (self._title[1],))
         elif entry or (self._reading is not None and line.strip() and not line.startswith(" ")):
             self._close(at)
             self._title = (at, entry[2]) if entry else None
-        elif self._reading is not None:
+        elif self._reading is None:
+            self._title = None
+        else:
             if not any(kept.startswith("  Stack:") for kept in (*self._reading.lines, line)):
                 self._found.add_error(at, line)
             self._reading.add(line)

@@ -32,6 +32,7 @@ class NodeSpecFormat:
         self._path = ""
         self._reading: Reading | None = None
         self._indent = 0
+        self._failed_in = -1  # indent of the failure before: what follows it further out is its suite
 
     @property
     def busy(self) -> bool:
@@ -40,7 +41,7 @@ class NodeSpecFormat:
     def feed(self, at: int, line: str) -> None:
         if _FAILING.match(line):
             self._close(at)
-            self._in_section = True
+            self._in_section, self._failed_in = True, -1
         elif suite := _SUITE.match(line):
             self._close(at)
             indent = len(suite[1])
@@ -67,10 +68,11 @@ class NodeSpecFormat:
         return self._found
 
     def _test(self, at: int, indent: int, mark: str, title: str) -> None:
-        """A mark with the name of the suite that is open there closes it."""
-        closes = (indent, title) in self._open
+        """A mark with the name of the suite that is open there closes it, as does one further out than a failure."""
+        closes = (indent, title) in self._open or (mark == "\u2716" and self._failed_in > indent)
         above = tuple(name for depth, name in self._open if depth < indent)
         self._open = [entry for entry in self._open if entry[0] < indent]
+        self._failed_in = indent if mark == "\u2716" else self._failed_in
         if closes or mark != "\u2716":
             return
         self._reading = Reading(at, (*above, title), self._path if self._in_section else "")

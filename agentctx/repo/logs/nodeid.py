@@ -15,7 +15,8 @@ _ENDS = re.compile(r"\](?= - |$)")
 def parse_node_id(at: int, text: str, titles: Collection[tuple[tuple[str, ...], str | None]] = ()) -> RawTest | None:
     """The test that `PATH::NAME[param] - message` names, or None when it names none.
 
-    A parameter may itself hold `] - `; then `titles`, the (names, parameter) seen above failures, decide.
+    A parameter may itself hold `] - `; then `titles`, the (names, parameter) seen above failures, decide, else its own
+    brackets.
     """
     cut = text.find(".py::")
     cut = cut + 3 if cut >= 0 else text.find("::")
@@ -56,7 +57,8 @@ def _param(text: str, names: tuple[str, ...], titles: Collection[tuple[tuple[str
     for end in ends:
         if (names, text[:end]) in titles:
             return text[:end]
-    return text[: ends[0]] if ends else text.rstrip("]")
+    balanced = [end for end in ends if text[:end].count("[") == text[:end].count("]")]
+    return text[: (balanced or ends)[0]] if ends else text.rstrip("]")
 
 
 def _is_path(text: str) -> bool:

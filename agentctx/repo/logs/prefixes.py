@@ -27,7 +27,7 @@ _ALWAYS = (
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _MOSTLY = (
     re.compile(rf"^\[?\d{{4}}[-/]\d\d[-/]\d\d[ T]{_TIME}(?:Z|[+-]\d\d:?\d\d)?\]?:? ", re.M),
-    re.compile(rf"^\[{_TIME}\](?:[A-Za-z]? ?:)?[ \t]*(?:\[Step \d+/\d+\] )?", re.M),  # TeamCity and others
+    re.compile(rf"^\[{_TIME}\](?: ?[A-Za-z]?:[ \t]+| )(?:\[Step \d+/\d+\] )?", re.M),  # TeamCity and others
     re.compile(rf"^{_TIME} (?=\S| )", re.M),  # Jenkins' time stamper
     re.compile(rf"^[A-Z][a-z][a-z] [ \d]\d {_TIME} \S+ [\w./-]+(?:\[\d+\])?: ", re.M),  # journald
     re.compile(r"^\[[\w-]+:L\d+:\d+s\] ", re.M),  # Drone
@@ -39,14 +39,19 @@ MOST = 0.6
 
 def strip_prefixes(text: str) -> str:
     """The text without them. Lines stay lines."""
-    for literal, prefix in _ALWAYS:
-        if literal in text:
-            text = prefix.sub("", text)
+    text = _without_commands(text)
     lines = _sample(text)
     for prefix in _MOSTLY:
         if lines and sum(prefix.match(line) is not None for line in lines) > MOST * len(lines):
-            text = prefix.sub("", text)
+            text = _without_commands(prefix.sub("", text))
             lines = _sample(text)
+    return text
+
+
+def _without_commands(text: str) -> str:
+    for literal, prefix in _ALWAYS:
+        if literal in text:
+            text = prefix.sub("", text)
     return text
 
 

@@ -30,6 +30,7 @@ _SUMMARY = re.compile(r"^(?:(?:\[[^\]]*\] )?(?:\([^)]*\) )?SUBFAIL(?:ED)?(?:\[.*
 _VERBOSE = re.compile(
     r"^(?:\[gw\d+\] \[\s*\d+%\] (?:FAILED|ERROR) (.+?)|(\S.*?\.\w+::.+?) (?:FAILED|ERROR)(?:\s+\[\s*\d+%\])?)\s*$"
 )
+_USAGE = re.compile(r"^ERROR: (?:file or directory )?not found: (\S.*)$")
 _WORKER = re.compile(r"^\[gw\d+\] \S+ -- Python ")
 MAX_LINES = 600  # of one failure
 MAX_CAPTURED = 30  # lines of one captured stream
@@ -75,6 +76,10 @@ class PytestFormat:
         elif line.startswith(("FAILED ", "ERROR ", "SUBFAIL", "[", "(")) and (found := _SUMMARY.match(line)):
             if self._section == "short test summary info" or ".py::" in line:
                 self._listed.append((at, found[1]))
+        elif line.startswith("ERROR: ") and (found := _USAGE.match(line)):
+            self._found.add_error(at, line)
+            self._found.add_block(Block(at, at, (line,)))
+            self._verbose.append((at, found[1]))
         elif "::" in line and ("FAILED" in line or "ERROR" in line):
             self._verbose_line(at, line)
         elif self._section == "" and _inside_failures(line):
@@ -85,11 +90,12 @@ class PytestFormat:
     def finish(self) -> Found:
         self._close(None)
         titles = {(test.names, test.param) for test in self._titled}
-        listed = [parse_node_id(at, text, titles) for at, text in self._listed]
         verbose = [parse_node_id(at, text, titles) for at, text in self._verbose]
+        titles |= {(test.names, test.param) for test in verbose if test is not None}
+        listed = [parse_node_id(at, text, titles) for at, text in self._listed]
         tests = [test for test in (*listed, *verbose) if test is not None]
         known = {_key(test) for test in tests}
-        tests += [test for test in self._titled if test.path and _key(test) not in known]
+        tests += [test for test in self._titled if _key(test) not in known]
         for test in tests:
             self._found.add_test(test)
         return self._found
@@ -195,7 +201,8 @@ class PytestFormat:
         _flush(failure)
         label, test = parse_title(failure.at, failure.title) if failure.title else ("", None)
         if test is not None and label != "ERROR collecting":
-            test = RawTest(test.at, _test_path(test, failure.frames), test.names, test.param)
+            path = _test_path(test, failure.frames, in_test=label == "FAILED")
+            test = RawTest(test.at, path, test.names, test.param)
         if test is not None:
             self._titled.append(test)
         lines = tuple(failure.lines)
@@ -231,8 +238,9 @@ def _key(test: RawTest) -> tuple[object, ...]:
     return (test.names, test.param) if test.names else (test.path,)
 
 
-def _test_path(test: RawTest, frames: list[RawFrame]) -> str:
-    """Where a test that only a title names lies: the frame of its function, else of a test file, else the first."""
+def _test_path(test: RawTest, frames: list[RawFrame], *, in_test: bool) -> str:
+    """Where a test that only a title names lies: the frame of its function, else of a test file, else (`in_test`: it
+    wasn't a fixture that failed) the first; '' where none tells."""
     for frame in frames:
         if frame.function == test.names[-1]:
             return frame.path
@@ -240,4 +248,5 @@ def _test_path(test: RawTest, frames: list[RawFrame]) -> str:
         name = frame.path.replace("\\", "/").rpartition("/")[2]
         if name.startswith("test_") or name.endswith("_test.py"):
             return frame.path
-    return frames[0].path if frames else ""
+    own = [frame.path for frame in frames if "site-packages" not in frame.path]
+    return own[0] if own and in_test else ""

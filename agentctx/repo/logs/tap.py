@@ -15,9 +15,10 @@ _COMMENT = re.compile(r"^# (?!(?:tests|pass|fail|suites|cancelled|skipped|todo|d
 _DIRECTIVE = re.compile(r"(?<!\\) # (?:TODO|SKIP)\b", re.I)
 _LOCATION = re.compile(r"^ *(?:location: '?|at: '?(?:.*\()?)((?:file://)?[^'()\n]+?):(\d+):\d+\)?'?$")
 _KEY = re.compile(r"^ *(error|message): (?![|>])['\"]?([^'\"].*?)['\",]*$")
-_PERL = re.compile(r"^#\s+(?:at (\S+) line (\d+)|\(in test file (\S+), line (\d+)\)|in file (\S+), line (\d+))")
+_PERL = re.compile(r"^#\s+(?:at (\S+) line (\d+)|\(?in test file (\S+), line (\d+)\)|in file (\S+), line (\d+))")
 _ERROR = re.compile(r"^ *(?:[A-Z]\w*(?:Error|Exception)\b.*:.*|not ok .*|[-+] \S.*|\S.* (?:!=|==)=? .*)$")
 _NOISE = re.compile(r"^ *(?:(?:duration_ms|failureType|code|name|type|severity|assertion|operator|location): |---$|$)")
+_SUITE = ("failureType: 'subtestsFailed'", "type: 'suite'")  # of node: only what runs in it failed
 _HOOK = re.compile(r'^(.*?) ?"(?:before|after) (?:each|all)" hook.*? (?:for|in) "(.*)"$')
 _FILE = re.compile(rf"\.(?:{SCRIPT})$")
 
@@ -86,8 +87,11 @@ class TapFormat:
         """YAML's location is where node's test is defined; `operator` without it is tape's: its comment is the test."""
         if line.strip().startswith("location:") and (place := _LOCATION.match(line)):
             reading.path = reading.path or place[1]
-        elif line.strip().startswith("operator:") and not reading.path and self._comment:
-            reading.names = (self._comment,)
+        elif line.strip().startswith("operator:") and not reading.path:
+            reading.names = (self._comment,) if self._comment else ()
+        elif line.strip() in _SUITE:
+            self._reading = None
+            return
         elif _NOISE.match(line):
             pass
         elif (key := _KEY.match(line)) or (_ERROR.match(line) and stack_line(line) is None and frame_of(line) is None):

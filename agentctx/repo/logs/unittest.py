@@ -30,7 +30,7 @@ class UnittestFormat:
 
     def __init__(self) -> None:
         self._found = Found()
-        self._rule_at = -2
+        self._after_rule = False  # whether the line before was a rule
         self._head: tuple[int, str, str] | None = None
         self._lines: list[str] = []
         self._frames: list[RawFrame] = []
@@ -41,10 +41,10 @@ class UnittestFormat:
         return self._head is not None
 
     def feed(self, at: int, line: str) -> None:
-        if _RULE.match(line):
+        after_rule, self._after_rule = self._after_rule, _RULE.match(line) is not None
+        if self._after_rule:
             self._close(at)
-            self._rule_at = at
-        elif self._rule_at == at - 1 and (head := _HEAD.match(line)):
+        elif after_rule and (head := _HEAD.match(line)):
             self._head = at, head[1], head[2]
         elif self._head is not None:
             self._inside(at, line)
@@ -130,8 +130,9 @@ class DoctestFormat:
         self.busy = False
 
     def feed(self, at: int, line: str) -> None:
-        if line == _EXAMPLE and self._file is not None and self._file[0] == at - 1:
+        if line == _EXAMPLE and self._file is not None and not self.busy:
             self.busy = True
+            self._lines.append(line)
         elif found := _DOC_FRAME.match(line):
             self._close(at)
             self._file, self._lines = (at, found), [line]
@@ -139,6 +140,8 @@ class DoctestFormat:
             self._close(at)
         elif self.busy:
             self._lines.append(line)
+        else:
+            self._file = None
 
     def finish(self) -> Found:
         self._close(self._file[0] + len(self._lines) if self._file else 0)
