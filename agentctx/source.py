@@ -117,6 +117,8 @@ class Symbol:
     is_fixture: bool = False
     form: str = ""  # of a CLASS: class, interface, trait, struct, enum, type, namespace, impl; '' where all are classes
     type: str | None = None  # declared type of a field or constant, return type of a function: dotted, bare
+    value: str = ""  # what it holds, or what calling it gives, in the notation of its language's resolver
+    traits: tuple[str, ...] = ()  # what its decorators say beside their names: `name=x`, `autouse` of a fixture
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class Reference:
     scope: str | None  # id of the innermost definition that holds it
     receiver: str | None  # '?' when it is not a plain dotted name; 'super()' for super()
     unit: int
-    receiver_type: str | None = None  # dotted class name as written, where the function itself tells it
+    receiver_type: str | None = None  # where the function itself tells it: a dotted class name; Python: `python_exprs`
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,14 @@ class Binding:
     """What a name is bound to: symbols (`targets`; a module's is its path), or nothing of the repository.
 
     `module` is set for modules and packages. `via` is the import unit of the asking file that brings the name in.
+    `origin`: the dotted name of what was imported from outside of the repository.
     """
 
     state: Resolution
     targets: tuple[str, ...] = ()
     module: Module | None = None
     via: int | None = None
+    origin: str = ""
 
 
 EXTERNAL = Binding(Resolution.EXTERNAL)
@@ -43,6 +45,7 @@ class FileTable:
     members: dict[str | None, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     imports: dict[str | None, dict[str, list[Import]]] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
+    overloads: dict[tuple[str | None, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 def make_table(file: FileSyntax) -> FileTable:
@@ -53,6 +56,8 @@ def make_table(file: FileSyntax) -> FileTable:
         groups.setdefault((symbol.parent, symbol.name), []).append(symbol)
     for (parent, name), symbols in groups.items():
         table.members.setdefault(parent, {})[name] = _variants(symbols)
+        if len(symbols) > 1:
+            table.overloads[parent, name] = tuple(s.id for s in symbols if "overload" in _lasts(s))
     for imported in file.imports:
         if imported.name == "*":
             table.stars.append(imported)
@@ -65,6 +70,10 @@ def _variants(symbols: Sequence[Symbol]) -> tuple[str, ...]:
     """All definitions of one name in one scope: an `if` and its `else` may both define it."""
     main = [s for s in symbols if not any(_is_minor(decorator) for decorator in s.decorators)]
     return tuple(sorted(s.id for s in main or symbols))
+
+
+def _lasts(symbol: Symbol) -> list[str]:
+    return [decorator.rpartition(".")[2] for decorator in symbol.decorators]
 
 
 def _is_minor(decorator: str) -> bool:
@@ -164,7 +173,7 @@ class Bindings:
         else:
             module, known = self.source(item)
         if module is None:
-            return UNKNOWN if known else EXTERNAL
+            return UNKNOWN if known else _outside(item)
         if item.name is None or item.name == "*":
             return self.of_module(module)
         found = self.export(module, item.name)
@@ -194,8 +203,8 @@ class Bindings:
             seen[place] = None
             found = self._answer(*place)
             if found is None:
-                nexts, leaves = self._nexts(*place)
-                otherwise = EXTERNAL if leaves else otherwise
+                nexts, leaving = self._nexts(*place)
+                otherwise = leaving or otherwise
                 branched = branched or len(nexts) > 1
                 stack.extend(reversed(nexts))
         result = found or otherwise
@@ -213,22 +222,23 @@ class Bindings:
         ids = table.members.get(None, {}).get(wanted) if table is not None else None
         return Binding(Resolution.RESOLVED, ids) if ids else None
 
-    def _nexts(self, at: Module, wanted: str | None) -> tuple[list[_Place], bool]:
-        """(where to look next, whether an import leaves the repository)."""
-        known = self._exports.get((at, wanted))
+    def _nexts(self, at: Module, wanted: str | None) -> tuple[list[_Place], Binding | None]:
+        """(where to look next, what an import that leaves the repository means)."""
+        known = self._exports.get((at, wanted)) if wanted is not None else None
         if known is not None or wanted is None:  # a dead end
-            return [], known is not None and known.state is Resolution.EXTERNAL
+            return [], known if known is not None and known.state is Resolution.EXTERNAL else None
         table = self.tables.get(at.path or "")
         nexts: list[_Place] = []
-        leaves = False
+        leaving: Binding | None = None
         for item in self._doors(table, wanted) if table is not None else ():
             source, ours = self.source(item)
-            leaves = leaves or (source is None and not ours)
+            if source is None and not ours:
+                leaving = leaving or (_outside(item) if item.name != "*" else EXTERNAL)
             nexts += [self._behind(item, source, wanted)] if source is not None else []
         # What the code doesn't name its stub may.
         nexts += [(stub, wanted)] if (stub := self.modules.stub(at)) is not None else []
         nexts += [(child, None)] if (child := self.modules.child(at, wanted)) is not None else []
-        return nexts, leaves
+        return nexts, leaving
 
     def of_module(self, module: Module) -> Binding:
         """A folder without `__init__`, or with an empty one, has nothing that could be kept: no target."""
@@ -258,3 +268,21 @@ class Bindings:
             if source is not None and self._is_public(source, name):
                 stars.append(star)
         return [*table.imports.get(None, {}).get(name, ()), *stars]
+
+    def overloads(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """All definitions of the functions `ids`, with their `@overload`s."""
+        found: dict[str, None] = {}
+        for id in ids:
+            symbol = self.symbols[id]
+            found.update(dict.fromkeys(self.tables[symbol.path].overloads.get((symbol.parent, symbol.name), ())))
+            found[id] = None
+        return tuple(found)
+
+
+def _outside(item: Import) -> Binding:
+    """What an import from outside of the repository binds."""
+    if item.name is not None:
+        origin = f"{item.module}.{item.name}"
+    else:
+        origin = item.module if item.alias != item.module.partition(".")[0] else item.alias
+    return Binding(Resolution.EXTERNAL, origin=origin)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from agentctx.repo.parse_lines import Lines
 from agentctx.repo.parse_place import finish, unit_at
 from agentctx.repo.parse_units import UnitWalk
-from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definitions, target_symbol, targets
+from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definitions, target_symbol, targets, text_of
+from agentctx.repo.python_exprs import Exprs
 from agentctx.repo.python_imports import exports, imports
-from agentctx.repo.python_refs import Places, references
+from agentctx.repo.python_refs import Places, file_scopes, references
+from agentctx.repo.python_typed import Typed, completed
 from agentctx.repo.trees import run_query
-from agentctx.source import FileSyntax, SourceFile, Symbol
+from agentctx.source import FileSyntax, SourceFile
 
 
 def parse_python(file: SourceFile) -> FileSyntax:
@@ -21,22 +23,28 @@ def parse_python(file: SourceFile) -> FileSyntax:
     walk = UnitWalk(lines, unit_tags(captures), interpolated_rows(captures))
     units = finish(walk.run(root), lines, lambda node: by_node.get(node) if node is not None else None)
     at = unit_at(units)
-    symbols: list[Symbol] = [
-        definition_symbol(file.data, file.path, made, at[made.node.start_point[0]], in_tests=file.is_test)
-        for made in found
-    ]
-    symbols += [
-        target_symbol(file.data, file.path, target, at[target.name.start_point[0]], ids.new)
-        for target in targets(file.data, captures, found)
-    ]
-    symbols.sort(key=lambda s: (s.span.start, -s.span.end, s.id))
+    assigned = targets(file.data, captures, found)
+    constants = {text_of(file.data, target.name) for target in assigned if target.owner is None}
+    made = file_scopes(file.data, captures, constants)
+    exprs = Exprs(file.data, captures, made)
+    symbols = completed(
+        Typed(file.data, captures, exprs),
+        [
+            (definition_symbol(file.data, file.path, d, at[d.node.start_point[0]], in_tests=file.is_test), d)
+            for d in found
+        ],
+        [
+            (target_symbol(file.data, file.path, target, at[target.name.start_point[0]], ids.new), target)
+            for target in assigned
+        ],
+    )
     return FileSyntax(
         path=file.path,
-        language=file.language,
+        language="python",
         digest=file.digest,
         units=units,
         symbols=tuple(symbols),
-        references=references(Places(file.path, file.data, lines, at), captures, found, symbols),
+        references=references(Places(file.path, file.data, lines, at), captures, found, symbols, made, exprs),
         imports=imports(file.data, file.path, captures, found, at),
         exports=exports(file.data, captures, found),
         n_errors=len({node.id for node in captures.get("error", ())}),

@@ -37,6 +37,7 @@ class Target:
     name: Node
     statement: Node
     owner: Definition | None  # the class; None for the module
+    statements: list[Node]  # all that bind it in that block
 
 
 class Ids:
@@ -119,13 +120,14 @@ def nesting(found: Sequence[Definition]) -> Nesting[Definition]:
     return Nesting((d.outer.start_byte, d.outer.end_byte, d) for d in found)
 
 
-def targets(data: bytes, captures: Captures, found: Sequence[Definition]) -> Iterator[Target]:
+def targets(data: bytes, captures: Captures, found: Sequence[Definition]) -> list[Target]:
     """What assignments define: constants, class fields, and the first assignment of each `self.x` of a class.
 
     A second assignment of a name in the same block defines nothing new.
     """
     where = nesting(found)
-    seen: set[tuple[object, str]] = {(d.parent.id, d.name) for d in found if d.parent is not None}
+    methods: set[tuple[object, str]] = {(d.parent.id, d.name) for d in found if d.parent is not None}
+    seen: dict[tuple[object, str], Target] = {}
     nodes = [*captures.get("def.assignment", ()), *captures.get("def.alias", ())]
     for node in sorted(nodes, key=lambda n: n.start_byte):
         owner = where.at(node.start_byte)
@@ -138,9 +140,13 @@ def targets(data: bytes, captures: Captures, found: Sequence[Definition]) -> Ite
                 continue
             block: object = target.owner.id if target.owner is not None else _block_of(node)
             key = (block, text_of(data, target.name))
-            if key not in seen:
-                seen.add(key)
-                yield target
+            if key in methods:
+                continue
+            if key in seen:
+                seen[key].statements.append(node)
+            else:
+                seen[key] = target
+    return list(seen.values())
 
 
 def _block_of(node: Node) -> object:
@@ -152,13 +158,13 @@ def _block_of(node: Node) -> object:
 
 def _target(data: bytes, name: Node, statement: Node, owner: Definition | None) -> Target | None:
     if owner is None or owner.kind is SymbolKind.CLASS:
-        return Target(name, statement, owner) if name.type == "identifier" else None
+        return Target(name, statement, owner, [statement]) if name.type == "identifier" else None
     if owner.kind is not SymbolKind.METHOD or name.type != "attribute":
         return None
     attribute, instance = name.child_by_field_name("attribute"), name.child_by_field_name("object")
     if attribute is None or instance is None or text_of(data, instance) != first_parameter(data, owner.node):
         return None
-    return Target(attribute, statement, owner.parent)
+    return Target(attribute, statement, owner.parent, [statement])
 
 
 def first_parameter(data: bytes, function: Node) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tree_sitter import Node
@@ -18,8 +18,9 @@ from agentctx.repo.python_defs import (
     parameter_name,
     text_of,
 )
+from agentctx.repo.python_exprs import Exprs
 from agentctx.repo.python_imports import literal_strings
-from agentctx.repo.python_scopes import DOTTED, Scope, ScopeKind, lookup, owner_of, scopes
+from agentctx.repo.python_scopes import DOTTED, Scope, lookup, owner_of, scopes
 from agentctx.source import Reference, Role, Symbol, SymbolKind
 from agentctx.spans import ByteSpan
 
@@ -37,13 +38,27 @@ class Places:
     unit_at: Sequence[int]
 
 
+def file_scopes(data: bytes, captures: Captures, constants: Iterable[str]) -> list[Scope]:
+    """The scopes of a file. `constants`: the module's, which are what references are about."""
+    made = scopes(data, captures)
+    made[0].excluded.update(constants)
+    return made
+
+
 def references(
-    places: Places, captures: Captures, found: Sequence[Definition], symbols: Sequence[Symbol]
+    places: Places,
+    captures: Captures,
+    found: Sequence[Definition],
+    symbols: Sequence[Symbol],
+    made: Sequence[Scope],
+    exprs: Exprs,
 ) -> tuple[Reference, ...]:
-    """All references of the file, ordered by position. `symbols`: the file's, for constants and fixtures."""
-    made = scopes(places.data, captures)
-    made[0].excluded.update(s.name for s in symbols if s.kind is SymbolKind.CONSTANT)
-    uses = [*_names(places.data, captures, made), *_quoted(places.data, captures), *_fixtures(places, found, symbols)]
+    """All references of the file, ordered by position. `symbols`: the file's, for fixtures. `made`: its scopes."""
+    uses = [
+        *_names(places.data, captures, made, exprs),
+        *_quoted(places.data, captures),
+        *_fixtures(places, found, symbols),
+    ]
     where = nesting(found)
     out: list[Reference] = []
     for use in sorted(uses, key=lambda use: (use.start, use.end, use.role)):
@@ -94,11 +109,11 @@ class _Roles:
         return Role.TYPE if in_type and end not in self._objects else otherwise
 
 
-def _names(data: bytes, captures: Captures, made: Sequence[Scope]) -> Iterator[Use]:
+def _names(data: bytes, captures: Captures, made: Sequence[Scope], exprs: Exprs) -> Iterator[Use]:
     """Uses of identifiers, in file order."""
     skipped = _skipped(captures)
-    chain = {node.end_byte: node.start_byte for node in captures.get("ref.attribute", ())}
-    chain.update(_dotted_patterns(captures))
+    attributes = {node.end_byte: node for node in captures.get("ref.attribute", ())}
+    patterns = dict(_dotted_patterns(captures))
     roles = _Roles(captures)
     where = lookup(made)
     for start, end in sorted({(n.start_byte, n.end_byte) for n in captures.get("ref", ())}):
@@ -106,9 +121,10 @@ def _names(data: bytes, captures: Captures, made: Sequence[Scope]) -> Iterator[U
             continue
         name = data[start:end].decode("utf-8", "replace")
         scope = where.at(start)
-        first = chain.get(end, start)
+        node = attributes.get(end)
+        first = node.start_byte if node is not None else patterns.get(end, start)
         if first < start:
-            receiver, receiver_type = _receiver(data[first:start], scope)
+            receiver, receiver_type = _receiver(data[first:start], scope, first, node, exprs)
             yield Use(start, end, name, roles.of(start, end, Role.ATTRIBUTE), receiver, receiver_type)
         elif owner_of(name, scope) is None:
             yield Use(start, end, name, roles.of(start, end, Role.NAME))
@@ -136,22 +152,23 @@ def _dotted_patterns(captures: Captures) -> Iterator[tuple[int, int]]:
             yield child.end_byte, node.start_byte
 
 
-def _receiver(before: bytes, scope: Scope | None) -> tuple[str, str | None]:
-    """The dotted text before an attribute, and the class of it where a scope tells it."""
+def _receiver(
+    before: bytes, scope: Scope | None, at: int, attribute: Node | None, exprs: Exprs
+) -> tuple[str, str | None]:
+    """The dotted text before an attribute, and what it is made of where a function binds its first name."""
     text = before.decode("utf-8", "replace").rstrip().removesuffix(".").rstrip()
     if DOTTED.fullmatch(text) is None:
-        return ("super()" if _SUPER.fullmatch(text) else "?"), None
+        if _SUPER.fullmatch(text):
+            return "super()", None
+        inner = attribute.child_by_field_name("object") if attribute is not None else None
+        return "?", exprs.value(inner, scope, at) if inner is not None else None
     text = "".join(text.split())
-    if "." in text:
+    first, dot, rest = text.partition(".")
+    if owner_of(first, scope) is None:
         return text, None
-    owner = owner_of(text, scope)
-    if owner is not None:
-        return text, owner.type_of(text)
-    while scope is not None and scope.kind is not ScopeKind.MODULE:
-        if text in scope.excluded and scope.kind is ScopeKind.FUNCTION:
-            return text, None  # an import or a definition of that function
-        scope = scope.parent
-    return text, scope.type_of(text) if scope is not None else None
+    made_of = exprs.name(first, scope, at)
+    # What the first parameter of a method is, the resolver knows.
+    return text, None if made_of is None or made_of in ("@self", "@cls") else f"{made_of}{dot}{rest}"
 
 
 def _quoted(data: bytes, captures: Captures) -> Iterator[Use]:

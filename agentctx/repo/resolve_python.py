@@ -9,13 +9,25 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from agentctx.repo.atoms import (
+    Atom,
+    ClassAtom,
+    Function,
+    Instance,
+    Method,
+    ModuleAtom,
+    Outside,
+    Super,
+    Thing,
+    Value,
+)
 from agentctx.repo.bindings import ACCESSORS, EXTERNAL, UNKNOWN, Binding, Bindings
 from agentctx.repo.builtin_members import OBJECT_MEMBERS
 from agentctx.repo.fixtures import Fixtures
 from agentctx.repo.guesses import Guesses
 from agentctx.repo.headers import header_starts
 from agentctx.repo.hierarchy import Hierarchy
-from agentctx.repo.values import Value, Values
+from agentctx.repo.values import Place, Values
 from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, SymbolKind
 
 _FIRST_PARAMETER = re.compile(r"def \w+(?:\[.*?\])?\(\s*(\w+)")
@@ -69,32 +81,35 @@ class PythonResolver:
     def _attribute(self, reference: Reference, receiver: str) -> Binding:
         if receiver == "super()":
             return self._super(reference)
-        if receiver == "?":
-            return self._guesses.member(reference.path, reference.name)
         if reference.role is Role.DECORATOR and reference.name in ACCESSORS:
             return EXTERNAL  # `@x.setter`
+        value, via = self._receiver(reference, receiver)
+        binding = self._member(value, reference) if value else None
+        if binding is None:
+            return self._guesses.member(reference.path, reference.name)
+        return binding if binding.via == via else replace(binding, via=via)
+
+    def _receiver(self, reference: Reference, receiver: str) -> tuple[Value, int | None]:
+        """What a receiver is, and the import that brings its first name in."""
+        if reference.receiver_type is not None:
+            return self._values.of(Place(reference.path, *self._place(reference)), reference.receiver_type), None
+        if receiver == "?":
+            return (), None
         first, *rest = receiver.split(".")
         value, via = self._first(reference, first, len(receiver))
         for part in rest:
-            value = self._values.attribute(value, part) if value is not None else None
-        if value is None:
-            return self._guesses.member(reference.path, reference.name)
-        binding = self._member(value, reference)
-        return binding if binding.via == via else Binding(binding.state, binding.targets, binding.module, via)
+            value = self._values.attribute(value, part)
+        return value, via
 
-    def _first(self, reference: Reference, first: str, length: int) -> tuple[Value | None, int | None]:
+    def _first(self, reference: Reference, first: str, length: int) -> tuple[Value, int | None]:
         """What the first name of a receiver is, and the import that brings it in."""
-        if reference.receiver_type is not None:
-            return self._values.of_type(reference.path, *self._place(reference), reference.receiver_type), None
         is_local = reference.span.start - length - 1 not in self._starts
-        cls = self._class_around(reference, first) if is_local else None
-        if cls is not None:
-            return Value(classes=(cls,)), None
         if is_local:
-            return None, None
+            cls = self._class_around(reference, first)
+            return (Instance(cls),) if cls is not None else (), None
         scope, in_class = self._place(reference)
         binding = self.bindings.name(reference.path, scope, first, in_class=in_class)
-        return self._values.of_binding(binding), binding.via
+        return self._values.of_binding(binding, f"builtins.{first}"), binding.via
 
     def _class_around(self, reference: Reference, receiver: str | None = None) -> str | None:
         """The class of the method around a reference, also from functions nested in it.
@@ -112,26 +127,37 @@ class PythonResolver:
 
     # ------------------------------------------------------------ members
 
-    def _member(self, value: Value, reference: Reference) -> Binding:
-        if value.module is not None:
-            return self.bindings.export(value.module, reference.name)
-        if value.external:
-            return EXTERNAL
+    def _member(self, value: Value, reference: Reference) -> Binding | None:
+        """The attribute of one of several values; None where none of them can be looked into."""
+        found = [binding for atom in value if (binding := self._of_atom(atom, reference)) is not None]
+        for state in (Resolution.RESOLVED, Resolution.AMBIGUOUS):
+            ids = tuple(dict.fromkeys(id for b in found if b.state is state for id in b.targets))
+            if ids or any(b.state is state for b in found):
+                return replace(next(b for b in found if b.state is state), targets=ids)
+        return found[0] if found else None
+
+    def _of_atom(self, atom: Atom, reference: Reference) -> Binding | None:
+        match atom:
+            case ModuleAtom(module):
+                return self.bindings.export(module, reference.name)
+            case ClassAtom(id) | Instance(id):
+                return self._of_class(id, reference)
+            case Super(id, _):
+                found = self.hierarchy.member(id, reference.name, skip_own=True)
+                return Binding(Resolution.RESOLVED, found) if found else None
+            case Outside() | Thing() | Method() | Function():
+                return EXTERNAL
+        return None
+
+    def _of_class(self, cls: str, reference: Reference) -> Binding:
         name = reference.name
-        found = [id for cls in value.classes for id in self.hierarchy.member(cls, name)]
+        found = self.hierarchy.member(cls, name)
         if found:
-            return Binding(Resolution.RESOLVED, tuple(found))
-        below = {
-            id
-            for cls in value.classes
-            for sub in self.hierarchy.subclasses(cls)
-            for id in self.hierarchy.own(sub, name)
-        }
+            return Binding(Resolution.RESOLVED, found)
+        below = {id for sub in self.hierarchy.subclasses(cls) for id in self.hierarchy.own(sub, name)}
         if below:
             return Binding(Resolution.AMBIGUOUS, self._guesses.nearest(below, reference.path))
-        if name in OBJECT_MEMBERS or any(self.hierarchy.is_opaque(cls) for cls in value.classes):
-            return EXTERNAL
-        return UNKNOWN
+        return EXTERNAL if name in OBJECT_MEMBERS or self.hierarchy.is_opaque(cls) else UNKNOWN
 
     def _super(self, reference: Reference) -> Binding:
         cls = self._class_around(reference)

@@ -15,52 +15,64 @@ from agentctx.source import FileSyntax, Import, Reference, Role, Symbol, SymbolK
 from agentctx.spans import ByteSpan, LineSpan
 
 _UNIT_KINDS, _SYMBOL_KINDS, _ROLES = tuple(UnitKind), tuple(SymbolKind), tuple(Role)
-_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 19, 9, 8
+_UNIT_NUMBER = {kind: number for number, kind in enumerate(_UNIT_KINDS)}
+_SYMBOL_NUMBER = {kind: number for number, kind in enumerate(_SYMBOL_KINDS)}
+_ROLE_NUMBER = {role: number for number, role in enumerate(_ROLES)}
+_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 21, 9, 8
 
 
-class _Strings:
-    """Strings as numbers; 0 is None."""
+class _Strings(dict[str | None, int]):
+    """Strings as numbers, in order of their first use; 0 is None."""
 
     def __init__(self) -> None:
-        self.all: list[str | None] = [None]
-        self._index: dict[str | None, int] = {None: 0}
+        self[None] = 0
 
-    def __call__(self, text: str | None) -> int:
-        index = self._index.get(text)
-        if index is None:
-            index = self._index[text] = len(self.all)
-            self.all.append(text)
-        return index
+    def __missing__(self, text: str | None) -> int:
+        number = self[text] = len(self)
+        return number
+
+
+class _Ids(dict[str | None, int]):
+    """Ids as the numbers of what is left of them without the path."""
+
+    def __init__(self, strings: _Strings, path: str) -> None:
+        self._strings = strings
+        self._prefix = len(path)
+        self[None] = 0
+
+    def __missing__(self, symbol_id: str | None) -> int:
+        assert symbol_id is not None
+        number = self[symbol_id] = self._strings[symbol_id[self._prefix :]]
+        return number
 
 
 def encode(syntax: FileSyntax) -> bytes:
     """The syntax without its path, language and digest."""
-    strings, prefix = _Strings(), len(syntax.path)
-
-    def local(symbol_id: str | None) -> int:
-        return strings(symbol_id[prefix:] if symbol_id is not None else None)
+    strings = _Strings()
+    local = _Ids(strings, syntax.path)
 
     def several(texts: Sequence[str]) -> list[int]:
-        return [strings(text) for text in texts]
+        return [strings[text] for text in texts]
 
     units: list[Any] = []
     for u in syntax.units:
-        units += (_UNIT_KINDS.index(u.kind), u.span.end, u.lines.start, u.lines.end, local(u.symbol), u.spine)
+        units += (_UNIT_NUMBER[u.kind], u.span.end, u.lines.start, u.lines.end, local[u.symbol], u.spine)
     symbols: list[Any] = []
     for s in syntax.symbols:
-        symbols += (local(s.id), strings(s.name), strings(s.qualname), _SYMBOL_KINDS.index(s.kind))
+        symbols += (local[s.id], strings[s.name], strings[s.qualname], _SYMBOL_NUMBER[s.kind])
         symbols += (s.span.start, s.span.end, s.name_span.start, s.name_span.end, s.lines.start, s.lines.end, s.header)
-        symbols += (local(s.parent), strings(s.signature), several(s.bases), several(s.decorators))
-        symbols += (int(s.is_test), int(s.is_fixture), strings(s.form), strings(s.type))
+        symbols += (local[s.parent], strings[s.signature], several(s.bases), several(s.decorators))
+        symbols += (int(s.is_test), int(s.is_fixture), strings[s.form], strings[s.type])
+        symbols += (strings[s.value], several(s.traits))
     references: list[int] = []
     for r in syntax.references:
-        references += (r.span.start, r.span.end, r.line, strings(r.name), _ROLES.index(r.role), local(r.scope))
-        references += (strings(r.receiver), r.unit, strings(r.receiver_type))
+        references += (r.span.start, r.span.end, r.line, strings[r.name], _ROLE_NUMBER[r.role], local[r.scope])
+        references += (strings[r.receiver], r.unit, strings[r.receiver_type])
     imports: list[int] = []
     for i in syntax.imports:
-        imports += (strings(i.module), strings(i.name), strings(i.alias), i.level, i.unit, local(i.scope), i.line)
+        imports += (strings[i.module], strings[i.name], strings[i.alias], i.level, i.unit, local[i.scope], i.line)
         imports.append(int(i.exported))
-    whole = [strings.all, units, symbols, references, imports, syntax.exports, syntax.n_errors, syntax.package]
+    whole = [list(strings), units, symbols, references, imports, syntax.exports, syntax.n_errors, syntax.package]
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 1)
 
 
@@ -103,7 +115,7 @@ def _units(flat: list[Any], ids: Sequence[str | None]) -> Iterator[Unit]:
 def _symbols(flat: list[Any], path: str, strings: Sequence[str], ids: Sequence[Any]) -> Iterator[Symbol]:
     for row in _rows(flat, _SYMBOL_WIDTH):
         made, name, qualname, kind, start, end, name_start, name_end, first, last, header = row[:11]
-        parent, signature, bases, decorators, is_test, is_fixture, form, type_ = row[11:]
+        parent, signature, bases, decorators, is_test, is_fixture, form, type_, value, traits = row[11:]
         yield Symbol(
             ids[made],
             strings[name],
@@ -122,6 +134,8 @@ def _symbols(flat: list[Any], path: str, strings: Sequence[str], ids: Sequence[A
             bool(is_fixture),
             strings[form],
             strings[type_],
+            strings[value],
+            tuple(strings[i] for i in traits),
         )
 
 

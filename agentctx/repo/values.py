@@ -1,118 +1,337 @@
-"""What a receiver is: a module, repository classes (or their instances), something external, or not known. Pure."""
+"""What expressions give: the texts of `python_exprs`, evaluated over the whole repository. Pure.
+
+Evaluation follows functions into what they return and fields into what is assigned to them, to a fixed depth. What
+was cut short there is not remembered, so no answer depends on which question came first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agentctx.repo.bindings import EXTERNAL, UNKNOWN, Binding, Bindings
-from agentctx.repo.field_types import class_name, type_of_value
+from agentctx.repo import containers
+from agentctx.repo.annotations import Annotations
+from agentctx.repo.atoms import (
+    Atom,
+    ClassAtom,
+    Function,
+    Instance,
+    Method,
+    ModuleAtom,
+    Outside,
+    Returning,
+    Super,
+    Thing,
+    TypeOf,
+    Value,
+    joined,
+)
+from agentctx.repo.bindings import Binding, Bindings
 from agentctx.repo.hierarchy import Hierarchy
-from agentctx.repo.modules import Module
+from agentctx.repo.outside import attribute_of, result_of_call, thing_of
+from agentctx.repo.value_text import Term, parse_value
 from agentctx.source import Resolution, Symbol, SymbolKind
 
-_TELLS_NOTHING = frozenset({"Any", "object", "Self", "Union", "Optional", "type", "Type", "TypeVar", "Annotated"})
-_BUILTIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "dict", "list", "set", "frozenset", "tuple"})
-_FUNCTIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD)
+MAX_DEPTH = 10
+MAX_STEPS = 400  # evaluations for one question
+PROPERTIES = ("property", "cached_property", "hybrid_property", "reify")
+_ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ReprEnum"})
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """Exactly one of the three is set."""
+class Place:
+    """Where names are looked up. `owner`: the class whose instance `self` is; None: that of the method around."""
 
-    module: Module | None = None
-    classes: tuple[str, ...] = ()
-    external: bool = False
-
-
-_EXTERNAL_VALUE = Value(external=True)
+    path: str
+    scope: str | None
+    in_class: bool = False
+    owner: str | None = None
 
 
 class Values:
-    """None stands for a value that nobody can tell. Types are remembered."""
+    """Answers are remembered."""
 
     def __init__(self, bindings: Bindings, hierarchy: Hierarchy) -> None:
         self._bindings = bindings
         self._hierarchy = hierarchy
         self._symbols = bindings.symbols
-        self._types: dict[tuple[str, str | None, bool, str], Value | None] = {}
+        self._annotations = Annotations(self)
+        self._known: dict[tuple[Place, str], Value] = {}
+        self._open: set[tuple[Place, str]] = set()
+        self._steps = 0
+        self._is_cut = False
 
-    def of_binding(self, binding: Binding) -> Value | None:
-        if binding.module is not None:
-            return Value(module=binding.module)
-        if binding.state is Resolution.EXTERNAL:
-            return _EXTERNAL_VALUE
-        return self._of_symbols(binding.targets)
+    # ------------------------------------------------------------ texts
 
-    def of_type(self, path: str, scope: str | None, in_class: bool, written: str) -> Value | None:
-        """What `x: written` or `x = written()` is, as seen in a scope."""
-        key = (path, scope, in_class, written)
-        if key not in self._types:
-            binding = self._type_binding(path, scope, in_class, written)
-            self._types[key] = self._of_type(binding, written) or self._returned(binding)
-        return self._types[key]
+    def of(self, place: Place, text: str) -> Value:
+        """What an expression gives in a place; () where nobody can tell."""
+        key = (place, text)
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        is_question = not self._open
+        if is_question:
+            self._steps, self._is_cut = 0, False
+        self._steps += 1
+        if key in self._open or len(self._open) >= MAX_DEPTH or self._steps > MAX_STEPS:
+            self._is_cut = True
+            return ()
+        before, self._is_cut = self._is_cut, False
+        self._open.add(key)
+        found = self._term(place, parse_value(text.removeprefix(":").removeprefix("=")))
+        self._open.discard(key)
+        if is_question or not self._is_cut:
+            self._known[key] = found
+        self._is_cut = self._is_cut or before
+        return found
 
-    def attribute(self, value: Value, name: str) -> Value | None:
+    def _term(self, place: Place, term: Term) -> Value:
+        match term.kind:
+            case "type":
+                value = self._annotations.instances(place, term.text)
+            case "choice":
+                value = joined(*(self._term(place, part) for part in term.parts))
+            case "tuple":
+                value = (containers.container("tuple", *(self._term(place, part) for part in term.parts)),)
+            case _:
+                value = self.name(place, term.text)
+        for step in term.steps:
+            value = self._step(value, step)
+        return value
+
+    def name(self, place: Place, name: str) -> Value:
+        """What a name is; also `@self`, `@cls`, `@super` and literals."""
+        if name[0] == "@":
+            return self._special(place, name)
+        if name[0] == "$":
+            return () if name == "$None" else (Thing(name[1:], ()),)
+        if name == "?":
+            return ()
+        return self.of_binding(
+            self._bindings.name(place.path, place.scope, name, in_class=place.in_class), f"builtins.{name}"
+        )
+
+    def _special(self, place: Place, name: str) -> Value:
+        around = self.class_around(place.scope)
+        if name == "@super":
+            return (Super(around, place.owner or around),) if around is not None else ()
+        owner = place.owner or around
+        if owner is None:
+            return ()
+        return (ClassAtom(owner) if name == "@cls" else Instance(owner),)
+
+    def class_around(self, scope: str | None) -> str | None:
+        """The class of the method around a scope, or the class that the scope is."""
+        symbol = self._symbols.get(scope or "")
+        while symbol is not None and symbol.kind not in (SymbolKind.METHOD, SymbolKind.CLASS):
+            symbol = self._symbols.get(symbol.parent or "")
+        if symbol is None:
+            return None
+        return symbol.id if symbol.kind is SymbolKind.CLASS else symbol.parent
+
+    # ------------------------------------------------------------ steps
+
+    def _step(self, value: Value, step: str) -> Value:
+        if not value:
+            return ()
+        match step[0]:
+            case ".":
+                return self.attribute(value, step[1:])
+            case "(":
+                return self._each(self._called, value)
+            case "*":
+                return self._each(self._iterated, value)
+            case "^":
+                return self._each(self._entered, value)
+            case "%":
+                shape = "list" if step == "%l" else "dict"
+                return (containers.container(shape, value) if shape == "list" else Thing(shape, ((), value)),)
+        index = int(step[1:]) if step[0] == "#" else None
+        return joined(*(self._item(atom, index) for atom in value))
+
+    def _each(self, rule: Callable[[Atom], Value], value: Value) -> Value:
+        return joined(*(rule(atom) for atom in value))
+
+    def _called(self, atom: Atom) -> Value:
+        match atom:
+            case ClassAtom(id):
+                return (Instance(id),)
+            case Function(ids, owner):
+                return self._returned(ids, owner)
+            case Instance(id):
+                return self._returned(self._hierarchy.member(id, "__call__"), id)
+            case Method():
+                return containers.called(atom)
+            case Returning(value):
+                return value
+            case Outside() | Thing():
+                return result_of_call(atom)
+        return ()
+
+    def _iterated(self, atom: Atom) -> Value:
+        if isinstance(atom, Thing):
+            return containers.element(atom)
+        if not isinstance(atom, Instance):
+            return ()
+        for name in ("__iter__", "__aiter__"):
+            if found := self._hierarchy.member(atom.id, name):
+                made = self._returned(found, atom.id)
+                if made == (atom,):
+                    following = self._hierarchy.member(atom.id, name.replace("iter", "next"))
+                    return self._returned(following, atom.id)
+                return self._each(self._iterated, made) if atom not in made else ()
+        return self._returned(self._hierarchy.member(atom.id, "__getitem__"), atom.id)
+
+    def _entered(self, atom: Atom) -> Value:
+        if isinstance(atom, Thing):
+            return containers.element(atom) if atom.name == "list" else (Thing("", ()),)
+        if not isinstance(atom, Instance):
+            return ()
+        for name in ("__enter__", "__aenter__"):
+            if found := self._hierarchy.member(atom.id, name):
+                return self._returned(found, atom.id)
+        return ()
+
+    def _item(self, atom: Atom, index: int | None) -> Value:
+        if isinstance(atom, Thing):
+            return containers.item(atom, index)
+        if isinstance(atom, Instance):
+            return self._returned(self._hierarchy.member(atom.id, "__getitem__"), atom.id)
+        return ()
+
+    # ------------------------------------------------------------ attributes and symbols
+
+    def attribute(self, value: Value, name: str) -> Value:
         """What `value.name` is."""
-        if value.module is not None:
-            return self.of_binding(self._bindings.export(value.module, name))
-        if value.external:
-            return value
-        return self._of_symbols(tuple(dict.fromkeys(id for cls in value.classes for id in self._members(cls, name))))
+        return joined(*(self._attribute(atom, name) for atom in value)) if value else ()
 
-    def _of_symbols(self, ids: tuple[str, ...]) -> Value | None:
-        """Classes themselves, else the class of the constant, field or property."""
-        symbols = [self._symbols[id] for id in ids if id in self._symbols]
-        if classes := _classes(symbols):
-            return Value(classes=classes)
-        found = [self._declared(symbol) for symbol in symbols]
-        return found[0] if found and all(value == found[0] for value in found) else None
+    def _attribute(self, atom: Atom, name: str) -> Value:
+        match atom:
+            case ModuleAtom(module):
+                return self.of_binding(self._bindings.export(module, name))
+            case ClassAtom(id) | Instance(id):
+                return self._member(id, name, id)
+            case Super(id, owner):
+                return self.of_symbols(self._hierarchy.member(id, name, skip_own=True), owner)
+            case Outside(outer):
+                return (Outside(f"{outer}.{name}"),)
+            case Thing():
+                method = containers.method(atom, name)
+                return (method if method is not None else attribute_of(atom, name),)
+        return ()
 
-    def _declared(self, symbol: Symbol) -> Value | None:
-        is_field = symbol.kind is SymbolKind.FIELD and symbol.parent is not None
-        init = self._hierarchy.own(symbol.parent, "__init__") if is_field and symbol.parent else ()
-        written = type_of_value(symbol, self._symbols[init[0]] if init else None)
-        return self.of_type(symbol.path, symbol.parent, True, written) if written is not None else None
+    def _member(self, cls: str, name: str, owner: str) -> Value:
+        found = self._hierarchy.member(cls, name)
+        if found:
+            return self.of_symbols(found, owner)
+        if getter := self._hierarchy.member(cls, "__getattr__"):
+            return self._returned(getter, owner)
+        return ()
 
-    def _type_binding(self, path: str, scope: str | None, in_class: bool, written: str) -> Binding:
-        first, *rest = written.split(".")
-        binding = self._bindings.name(path, scope, first, in_class=in_class)
-        for part in rest:
-            binding = self._export(binding, part)
-        return binding
-
-    def _of_type(self, binding: Binding, written: str) -> Value | None:
-        if binding.state is Resolution.EXTERNAL and binding.module is None:
-            # What a library's function returns may well be ours; an instance of its class is not.
-            last = written.rpartition(".")[2]
-            is_class = last[:1].isupper() or last in _BUILTIN_TYPES
-            return _EXTERNAL_VALUE if is_class and last not in _TELLS_NOTHING else None
-        classes = _classes([self._symbols[id] for id in binding.targets if id in self._symbols])
-        return Value(classes=classes) if classes else None
-
-    def _returned(self, binding: Binding) -> Value | None:
-        """A function stands for the class that it says that it returns."""
-        symbols = [self._symbols[id] for id in binding.targets if id in self._symbols]
-        function = next((s for s in symbols if s.kind in _FUNCTIONS and "->" in s.signature), None)
-        if function is None:
-            return None
-        written = class_name(function.signature.rpartition("->")[2])
-        if written is None:
-            return None
-        return self._of_type(self._type_binding(function.path, function.parent, True, written), written)
-
-    def _export(self, binding: Binding, part: str) -> Binding:
-        """The attribute of what a dotted type name starts with."""
+    def of_binding(self, binding: Binding, otherwise: str = "") -> Value:
+        """What a name is bound to. `otherwise`: the dotted name of what is external and wasn't imported."""
         if binding.module is not None:
-            return self._bindings.export(binding.module, part)
+            return (ModuleAtom(binding.module),)
         if binding.state is Resolution.EXTERNAL:
-            return EXTERNAL
-        ids = tuple(dict.fromkeys(id for owner in binding.targets for id in self._members(owner, part)))
-        return Binding(Resolution.RESOLVED, ids) if ids else UNKNOWN
+            return (Outside(binding.origin or otherwise),)
+        return self.of_symbols(binding.targets, None)
 
-    def _members(self, cls: str, name: str) -> tuple[str, ...]:
-        symbol = self._symbols.get(cls)
-        return self._hierarchy.member(cls, name) if symbol is not None and symbol.kind is SymbolKind.CLASS else ()
+    def of_symbols(self, ids: Iterable[str], owner: str | None) -> Value:
+        """What definitions of one name are. `owner`: the class that they were asked of."""
+        symbols = [self._symbols[id] for id in ids if id in self._symbols]
+        functions = [s for s in symbols if s.kind in (SymbolKind.FUNCTION, SymbolKind.METHOD)]
+        found = [self._of_symbol(symbol, owner) for symbol in symbols if symbol not in functions]
+        if functions:
+            found.append(self._of_functions(functions, owner))
+        return joined(*found) if found else ()
+
+    def _of_symbol(self, symbol: Symbol, owner: str | None) -> Value:
+        if symbol.kind is SymbolKind.CLASS:
+            return (ClassAtom(symbol.id),)
+        if symbol.kind is SymbolKind.FIELD and symbol.parent is not None and self._is_enum(symbol.parent):
+            return (Instance(symbol.parent),)
+        if not symbol.value or symbol.value[0] == "=":
+            return ()
+        return self.of(Place(symbol.path, symbol.parent, True, owner), symbol.value)
+
+    def _of_functions(self, symbols: list[Symbol], owner: str | None) -> Value:
+        ids = tuple(symbol.id for symbol in symbols)
+        for symbol in symbols:
+            if is_property(symbol):
+                return self._returned(ids, owner)
+        made = joined(*(self._decorated(symbol) for symbol in symbols))
+        return made or (Function(ids, owner),)
+
+    def _decorated(self, symbol: Symbol) -> Value:
+        """What a decorator makes of a function, where it says that it gives an instance of a repository class."""
+        for written in symbol.decorators:
+            if written.rpartition(".")[2] in _KEEPING:
+                continue
+            value = self.of(Place(symbol.path, symbol.parent, True), written) if _is_dotted(written) else ()
+            made = [atom for atom in value if isinstance(atom, Function)]
+            results = joined(*(self._results(atom) for atom in made)) if made else ()
+            if results:
+                return results
+        return ()
+
+    def _results(self, function: Function) -> Value:
+        """The instances that a decorator, or what it returns, gives."""
+        found: list[Value] = []
+        for id in self._bindings.overloads(function.ids):
+            for atom in self._returned((id,), function.owner):
+                found.append(atom.value if isinstance(atom, Returning) else (atom,))
+        return tuple(dict.fromkeys(a for value in found for a in value if isinstance(a, Instance)))
+
+    def _is_enum(self, cls: str) -> bool:
+        return any(
+            base.rpartition(".")[2] in _ENUMS
+            for owner in self._hierarchy.order(cls)
+            for base in self._symbols[owner].bases
+        )
+
+    def _returned(self, ids: tuple[str, ...], owner: str | None) -> Value:
+        """What calling functions gives."""
+        found: list[Value] = []
+        for id in ids:
+            symbol = self._symbols[id]
+            if symbol.value:
+                is_declared = symbol.value[0] == ":"
+                place = Place(symbol.path, symbol.parent if is_declared else symbol.id, is_declared, owner)
+                found.append(self.of(place, symbol.value))
+        return joined(*found) if found else ()
+
+    # ------------------------------------------------------------ types
+
+    def type_named(self, place: Place, dotted: str) -> Value:
+        """What a dotted name of an annotation means: classes, or what an alias or a type variable stands for."""
+        first, *rest = dotted.split(".")
+        binding = self._bindings.name(place.path, place.scope, first, in_class=place.in_class)
+        value = self._type_of(binding, f"builtins.{first}", not rest)
+        for part in rest:
+            value = self.attribute(value, part)
+        return value
+
+    def _type_of(self, binding: Binding, otherwise: str, is_last: bool) -> Value:
+        symbols = [self._symbols[id] for id in binding.targets if id in self._symbols]
+        aliases = [s for s in symbols if s.kind in (SymbolKind.CONSTANT, SymbolKind.FIELD) and s.value[:1] == "="]
+        if is_last and aliases:
+            return tuple(TypeOf(self.of(Place(s.path, s.parent, True), s.value)) for s in aliases)
+        return self.of_binding(binding, otherwise)
+
+    def thing(self, name: str, args: tuple[Value, ...]) -> Value:
+        """An instance of a library's class."""
+        return thing_of(name, args)
 
 
-def _classes(symbols: list[Symbol]) -> tuple[str, ...]:
-    return tuple(symbol.id for symbol in symbols if symbol.kind is SymbolKind.CLASS)
+_KEEPING = frozenset(
+    {"overload", "wraps", "staticmethod", "classmethod", "abstractmethod", "contextmanager", "asynccontextmanager"}
+)
+
+
+def _is_dotted(text: str) -> bool:
+    return text.replace(".", "").isidentifier()
+
+
+def is_property(symbol: Symbol) -> bool:
+    """Whether reading the attribute calls the method."""
+    return any(decorator.rpartition(".")[2] in PROPERTIES for decorator in symbol.decorators)

@@ -51,6 +51,12 @@
 (global_statement (identifier) @bind.outer)
 (nonlocal_statement (identifier) @bind.outer)
 
+; ---- what names hold
+[(for_statement) (for_in_clause)] @flow.for
+(as_pattern) @flow.as
+(named_expression) @flow.walrus
+[(return_statement) (yield)] @flow.return
+
 ; ---- identifiers that are no uses
 (type_alias_statement left: (type (identifier) @skip))
 (type_alias_statement left: (type (generic_type . (identifier) @skip)))
