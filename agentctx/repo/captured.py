@@ -29,21 +29,39 @@ def captured(matches: Matches) -> Captured:
     errors: set[int] = set()
     for _, match in matches:
         for name, nodes in match.items():
-            if name == "comment":
-                out.comments += nodes
-            elif name == "error":
-                errors.update(node.id for node in nodes)
-            elif name in ("unit.block", "unit.nonempty"):
+            what = _GROUPS.get(name) or _group(name)
+            if what == "other":
+                continue
+            if what == "def":
+                out.definitions.append((name[4:], match))
+            elif what == "unit":
+                out.tags.update((node.id, name[5:]) for node in nodes)
+            elif what == "block":
                 blocks.update((node.id, node) for node in nodes)
                 if name == "unit.nonempty":
                     out.nonempty.update(node.id for node in nodes)
-            elif name.startswith("unit."):
-                out.tags.update((node.id, name[5:]) for node in nodes)
-            elif name.startswith("def."):
-                out.definitions.append((name[4:], match))
+            elif what == "comment":
+                out.comments += nodes
+            else:
+                errors.update(node.id for node in nodes)
     out.blocks = outer_first(blocks.values())
     out.n_errors = len(errors)
     return out
+
+
+# Most captures are those of references, which others read.
+_GROUPS = {
+    **dict.fromkeys(("ref", "ref.name", "ref.call", "ref.type", "ref.attribute", "receiver", "name", "skip"), "other"),
+    **dict.fromkeys(("local", "local.type", "local.value", "scope", "owner", "type", "base", "decorator"), "other"),
+    **dict.fromkeys(("unit.block", "unit.nonempty"), "block"),
+    "comment": "comment",
+    "error": "error",
+}
+
+
+def _group(name: str) -> str:
+    prefix = name.partition(".")[0]
+    return prefix if prefix in ("def", "unit") else "other"
 
 
 def outer_first(nodes: Iterable[Node]) -> list[Node]:

@@ -108,6 +108,8 @@ def _is_test(data: bytes, one: Found, rules: TestRules, in_tests: bool) -> bool:
         return False
     if any(name.rpartition(".")[2] in rules.decorators for name in decorators(data, one)):
         return True
+    if data.startswith(b"@test", one.start):  # bats
+        return True
     return (in_tests or rules.named_anywhere) and rules.names.fullmatch(one.name) is not None
 
 

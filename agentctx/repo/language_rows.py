@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from agentctx.repo.rewrites import bats_functions, without_macros
+
 Comment = tuple[str, str]  # what opens and what closes a comment; '' where the line's end closes it
+Rewrite = Callable[[bytes], bytes]  # to text of the same length (`rewrites`)
 
 TEST_DIRS = frozenset({"test", "tests", "testing"})
 NEVER = re.compile(r"(?!)")
@@ -42,6 +46,8 @@ class Language:
     tests: TestRules = field(default_factory=TestRules)
     shebangs: tuple[str, ...] = ()
     no_locals: frozenset[str] = frozenset()  # nodes that define nothing inside of functions (C's declarations)
+    prepare: Rewrite | None = None  # done to all text before it is parsed
+    relaxed: Rewrite | None = None  # done to text that the grammar doesn't understand
     wrappers: frozenset[str] = frozenset()  # nodes that belong to the one definition in them (`export ..`, `const ..`)
 
 
@@ -167,6 +173,7 @@ ROWS: tuple[Language, ...] = (
             names=re.compile(r"test_\w+|\w+_test"), fixtures=re.compile(r"(setup|teardown|set_up|tear_down)\w*")
         ),
         wrappers=_C_WRAPPERS,
+        relaxed=without_macros,
         no_locals=frozenset({"declaration", "function_declarator", "pointer_declarator"}),
     ),
     Language(
@@ -179,6 +186,7 @@ ROWS: tuple[Language, ...] = (
         test_dirs=TEST_DIRS | {"unittest", "unittests", "gtest"},
         tests=TestRules(names=re.compile(r"test_\w+"), fixtures=re.compile(r"SetUp\w*|TearDown\w*")),
         wrappers=_C_WRAPPERS,
+        relaxed=without_macros,
         no_locals=frozenset({"declaration", "function_declarator", "pointer_declarator", "reference_declarator"}),
     ),
     Language(
@@ -288,5 +296,6 @@ ROWS: tuple[Language, ...] = (
         ),
         shebangs=("bash", "sh", "dash", "ksh", "zsh", "bats"),
         wrappers=frozenset({"declaration_command"}),
+        prepare=bats_functions,
     ),
 )

@@ -63,7 +63,7 @@ class Pieces:
         end = len(pieces)
         while end > start and not self._ends_row(pieces[end - 1]):
             end -= 1
-        pieces = pieces[start:end]
+        pieces = [piece if self._ends_row(piece) else replace(piece, tag="keep") for piece in pieces[start:end]]
         if pieces and not start and block.id in self._nonempty and self._lines.data[block.start_byte] != _BRACE:
             pieces[0] = replace(pieces[0], tag="clause")
         return pieces if any(piece.tag != "keep" for piece in pieces) else []

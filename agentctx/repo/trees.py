@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 
@@ -13,8 +14,18 @@ Matches = Sequence[tuple[int, Captures]]
 
 
 def root_of(data: bytes, language: str) -> Node:
-    """The root of the tree of `data`; it keeps the tree alive."""
-    return Parser(languages.grammar(language)).parse(data).root_node
+    """The root of the tree of `data`; it keeps the tree alive.
+
+    Text that the grammar doesn't understand is read with the language's `relaxed` rewrite, where that helps.
+    """
+    row = languages.LANGUAGES[language]
+    parser = Parser(languages.grammar(language))
+    root = parser.parse(row.prepare(data) if row.prepare is not None else data).root_node
+    if row.relaxed is None or not root.has_error:
+        return root
+    relaxed = row.relaxed(data)
+    other = parser.parse(relaxed).root_node if relaxed != data else root
+    return other if _n_errors(other, language) < _n_errors(root, language) else root
 
 
 def run_query(data: bytes, language: str) -> tuple[Captures, Node]:
@@ -31,6 +42,16 @@ def run_matches(data: bytes, language: str) -> tuple[Matches, Node]:
 
 def count_errors(data: bytes, language: str) -> int:
     """ERROR and MISSING nodes in the tree of `data`."""
-    query = Query(languages.grammar(language), "[(ERROR) (MISSING)] @error")
-    found = QueryCursor(query).captures(root_of(data, language)).get("error", ())
+    return _n_errors(root_of(data, language), language)
+
+
+def _n_errors(root: Node, language: str) -> int:
+    if not root.has_error:
+        return 0
+    found = QueryCursor(_error_query(language)).captures(root).get("error", ())
     return len({node.id for node in found})
+
+
+@cache
+def _error_query(language: str) -> Query:
+    return Query(languages.grammar(language), "[(ERROR) (MISSING)] @error")
