@@ -84,6 +84,7 @@ class RunOptions:
     pins: tuple[str, ...] = _option((), "PATH, PATH:LINE or PATH#SYMBOL to keep whatever the scores say")
     since: str | None = _option(None, "evidence: the change since this revision, the work tree included")
     changes: Changes = _option(Changes.ALL, "uncommitted changes that count as evidence when there is no --since")
+    coverage: tuple[str, ...] = _option((), "coverage reports to use instead of those in the usual places, or 'none'")
     cache: bool = _option(True, "use the index cache")
 
 

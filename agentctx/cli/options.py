@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = (
     "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "force_sparse", "force_dense",
-    "text_level", "on_omission", "over_budget", "pins", "since", "changes", "cache",
+    "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "cache",
 )  # fmt: skip
 EDITING = (
     "engine", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",
@@ -61,7 +61,8 @@ def _option(name: str, kind: Any, default: object, meta: Mapping[str, Any]) -> C
         choice = click.Choice([str(one) for one in kind])
         return click.option(flag, name, type=choice, default=None, help=f"{text} (default {default})")
     if "tuple" in str(kind):
-        return click.option(flag, name, multiple=True, metavar="GLOB", help=text)
+        metavar = "FILE" if name == "coverage" else "GLOB"
+        return click.option(flag, name, multiple=True, metavar=metavar, help=text)
     shown = "" if default in (None, "none") or "default" in text else f" (default {default})"
     number = click.INT if "int" in str(kind) else click.FLOAT if "float" in str(kind) else click.STRING
     return click.option(flag, name, type=number, default=None, help=text + shown)

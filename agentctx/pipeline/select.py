@@ -14,7 +14,9 @@ from agentctx.assemble import restrict
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.changes import read_changes
+from agentctx.pipeline.coverage import read_coverage
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
+from agentctx.pipeline.history import read_history
 from agentctx.pipeline.index import Index, build_index
 from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
@@ -30,6 +32,8 @@ from agentctx.prompt import (
     TokenizedPrompt,
     Tokenizer,
 )
+from agentctx.repo.coverage import Coverage
+from agentctx.repo.history import History
 from agentctx.repo.languages import comment_of
 from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
@@ -57,6 +61,9 @@ class Understood:
     evidence: Evidence
     located: Located
     ranking: tuple[Ranked, ...]
+    history: History | None = None
+    coverage: Coverage | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +104,13 @@ def understand(
         made = read_changes(root, index, options, [ref.path for ref in task.tests], overlay)
         evidence = replace(evidence, changes=made.changes, notes=(*evidence.notes, *made.notes))
         located = locate(task, evidence, index.graph)
+    with clock.stage("history"):
+        past, notes = read_history(root, index.row.head)
+        evidence = replace(evidence, notes=(*evidence.notes, *notes))
+        covered, findings = read_coverage(root, options.coverage, index.data, located.failing_tests)
     with clock.stage("rank"):
         ranking = rank(index.graph, index.data, task, evidence, located)
-    return Understood(index, task, evidence, located, ranking)
+    return Understood(index, task, evidence, located, ranking, past, covered, findings)
 
 
 def run(
@@ -138,7 +149,7 @@ def select_for(
         tokenized = tokenize(packed.document, tokenizer)
     limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
-    findings = [Finding("note", "note", note) for note in notes]
+    findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
     with clock.stage("pins"):
         known = PromptIndex(packed.document)
         pins = collect(packed.document, tokenized, index=known)
