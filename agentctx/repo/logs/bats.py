@@ -8,7 +8,7 @@ from typing import ClassVar
 from agentctx.repo.logs.found import Found, RawFrame, RawTest
 from agentctx.repo.logs.section import Section
 
-_TITLE = re.compile(r"(?:^not ok \d+ | ✗ )(?P<title>\S.*?)(?: in \d+m?s| \[\d+\])?$")
+_TITLE = re.compile(r"(?:^not ok \d+ |^ *✗ |\d+/\d+ ✗ )(?P<title>\S.*?)(?: in \d+m?s| \[\d+\])?$")
 _PLACE = re.compile(
     r"(?:from function [`'](?P<name>[^']+)' )?in (?:test )?file (?P<path>[^,]+), line (?P<line>\d+)(?P<end>[,)])"
 )
@@ -33,7 +33,10 @@ class BatsFormat:
         return self._section is not None
 
     def feed(self, at: int, line: str) -> None:
-        if place := _PLACE.search(line):
+        if title := _TITLE.search(line):
+            self._close()
+            self._title = (at, title["title"])
+        elif place := _PLACE.search(line):
             if self._section is None:
                 self._section = Section(self._title[0] if self._title else at)
             self._frames.append(RawFrame(place["path"], int(place["line"]), place["name"]))
@@ -44,8 +47,7 @@ class BatsFormat:
             self._section.add(at, line.lstrip("# "))
         else:
             self._close()
-            title = _TITLE.search(line)
-            self._title = (at, title["title"]) if title else None
+            self._title = None
 
     def finish(self) -> Found:
         self._close()

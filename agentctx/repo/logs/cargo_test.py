@@ -32,7 +32,15 @@ MAX_QUIET = 5_000
 class CargoTestFormat:
     """Blocks `---- name stdout ----`; what else failed has no output."""
 
-    wakes: ClassVar[tuple[str, ...]] = ("Running ", "Doc-tests ", "test ", "---- ", " [ ", "FAIL [", " panicked at ")
+    wakes: ClassVar[tuple[str, ...]] = (
+        "Running ",
+        "Doc-tests ",
+        "\ntest ",
+        "\n---- ",
+        " [ ",
+        "FAIL [",
+        " panicked at ",
+    )
 
     def __init__(self) -> None:
         self._found = Found()

@@ -35,6 +35,7 @@ class Cleaning:
     blank: bool = True
     long_lines: int = 0
     control_bytes: int = 0
+    report: bool = False  # an XML report of tests, whose text only looks like a log
 
 
 def clean_batches(source: bytes | Iterable[bytes], cleaning: Cleaning) -> Iterator[str]:
@@ -44,7 +45,7 @@ def clean_batches(source: bytes | Iterable[bytes], cleaning: Cleaning) -> Iterat
         source: The log, or its parts in order, of any size but best of about a megabyte.
         cleaning: Filled with what was read and cut (mutated).
     """
-    for piece in _whole_lines(_broken_up(_as_utf8(_counted(source, cleaning))), cleaning):
+    for piece in _whole_lines(_broken_up(_as_utf8(_counted(source, cleaning)), cleaning), cleaning):
         if len(piece.translate(None, _CONTROL_BYTES)) != len(piece):
             yield _cut_lines(_clean(_controlled(_decode(piece), cleaning)), cleaning)
         else:
@@ -65,10 +66,11 @@ def _counted(source: bytes | Iterable[bytes], cleaning: Cleaning) -> Iterator[by
         yield part
 
 
-def _broken_up(parts: Iterator[bytes]) -> Iterator[bytes]:
+def _broken_up(parts: Iterator[bytes], cleaning: Cleaning) -> Iterator[bytes]:
     """Reports in XML may be one line: they get a line for each test."""
     first = next(parts, b"")
-    is_report = b"<testsuite" in first[:SAMPLE]
+    is_report = first.lstrip()[:1] == b"<" and b"<testsuite" in first[:SAMPLE]
+    cleaning.report = is_report
     yield _TEST_CASE.sub(rb">\n<", first) if is_report else first
     for part in parts:
         yield _TEST_CASE.sub(rb">\n<", part) if is_report else part

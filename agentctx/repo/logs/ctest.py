@@ -20,7 +20,7 @@ MAX_LINES = 3_000
 class CtestFormat:
     """A test that failed is followed by its output."""
 
-    wakes: ClassVar[tuple[str, ...]] = ("***", "The following tests FAILED:", " - ")
+    wakes: ClassVar[tuple[str, ...]] = ("***", "The following tests FAILED:")
 
     def __init__(self) -> None:
         self._found = Found()

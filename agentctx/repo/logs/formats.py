@@ -10,5 +10,7 @@ from __future__ import annotations
 from agentctx.repo.logs.formats_others import OTHERS
 from agentctx.repo.logs.formats_scripts import SCRIPTS
 from agentctx.repo.logs.found import MakeFormat
+from agentctx.repo.logs.junit_xml import JUnitXmlFormat
 
+REPORT_FORMATS: tuple[MakeFormat, ...] = (JUnitXmlFormat,)
 FORMATS: tuple[MakeFormat, ...] = (*SCRIPTS, *OTHERS)

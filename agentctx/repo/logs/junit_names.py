@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from agentctx.repo.logs.bats import BatsFormat
 from agentctx.repo.logs.callstacks import dotnet_frame, is_runtime, jvm_frame, php_frame, ruby_frame
 from agentctx.repo.logs.cargo_test import rust_test
 from agentctx.repo.logs.found import RawFrame, RawTest
-from agentctx.repo.logs.go_trace import raw_test
+from agentctx.repo.logs.go_trace import GoTraceFormat, raw_test
 from agentctx.repo.logs.gtest import gtest_test
 from agentctx.repo.logs.javascript import frame_of
 from agentctx.repo.logs.jvm_names import jvm_test
+from agentctx.repo.logs.rust_panic import RustPanicFormat
 
 _PLACE = re.compile(
     r"^\s*(?:E\s+)?(?P<path>(?:[A-Za-z]:)?[^\s:()\"']+\.[A-Za-z]\w{0,4}):(?P<line>\d+)(?::\d+)?(?:$|[:\s])"
 )
 _NATIVE = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
+_SECOND = re.compile(r"^(?:\t\S+\.go:\d+(?: \+0x[0-9a-f]+)?| {13}at \S+:\d+:\d+)$")
+_GO_PLACE = re.compile(r"^\s*[\w.-]+\.go:\d+: (?P<text>.*)$")
 _PANIC = re.compile(r"panicked at (?P<path>[^':\s]+):(?P<line>\d+):\d+:")
 _GO_TEST = re.compile(r"^(?:Test|Fuzz|Benchmark|Example)(?:[A-Z_0-9/]|$)")
 _DATA_SET = re.compile(r" with data set (?P<set>.*)$")
@@ -55,6 +59,8 @@ class Case:
 
 def case_frames(case: Case) -> list[list[RawFrame]]:
     """Traces in the text, outermost frame first. Places that aren't of a stack are traces of their own."""
+    if panics := _panics(case):
+        return panics
     stack: list[RawFrame] = []
     places: list[RawFrame] = []
     python: list[RawFrame] = []
@@ -71,16 +77,40 @@ def case_frames(case: Case) -> list[list[RawFrame]]:
     return [trace for trace in traces if trace][:50]
 
 
+def _panics(case: Case) -> list[list[RawFrame]]:
+    """The traces of Go and Rust, whose frames take two lines, and the places of bats."""
+    parsers = (BatsFormat(), GoTraceFormat(), RustPanicFormat())
+    for parser in parsers:
+        for at, line in enumerate(case.lines):
+            parser.feed(at, line)
+    return [list(trace.frames) for parser in parsers for trace in parser.finish().traces]
+
+
+def joined(lines: Sequence[str]) -> list[str]:
+    """The lines, those of a frame of two lines as one."""
+    out: list[str] = []
+    for line in lines:
+        if _SECOND.match(line) and out and "\n" not in out[-1] and not out[-1].startswith("\t"):
+            out[-1] += f"\n{line}"
+        else:
+            out.append(line)
+    return out
+
+
 def said(text: str, case: Case) -> list[str]:
     """The first lines that say something: no places, no frames, not the test's name."""
     out: list[str] = []
     for line in text.split("\n"):
+        if line.lstrip().startswith(("=== RUN", "--- FAIL", "=== CONT")):
+            continue
+        if place := _GO_PLACE.match(line):
+            line = place["text"]
         blank = not line.strip() or line.startswith((case.name, f"{case.owner}::{case.name}")) or line == "unknown file"
         if _PLACE.match(line) and line.strip().endswith(tuple("0123456789")):
             blank = True
-        if (blank and not out) or jvm_frame(line) or frame_of(line):
+        if blank or jvm_frame(line) or frame_of(line):
             continue
-        if blank or len(out) >= MAX_SAID:
+        if len(out) >= MAX_SAID:
             break
         out.append(line)
     return out

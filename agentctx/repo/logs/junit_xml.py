@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from agentctx.repo.logs.found import Found
-from agentctx.repo.logs.junit_names import Case, case_frames, case_test, said
+from agentctx.repo.logs.junit_names import Case, case_frames, case_test, joined, said
 from agentctx.repo.logs.section import Section
 
 _ATTRIBUTES = r"(?P<attributes>(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*)"
@@ -27,6 +27,8 @@ _OUTPUT = re.compile(r"<(system-out|system-err)\b[^>]*>.*?(?:</\1>|\Z)", re.DOTA
 _PARTS = re.compile(r"(?=<testcase\b|<testsuite\b|</testsuite>)")
 MAX_CASE_LINES = 1_500
 MAX_CASE_CHARS = 200_000
+NO_MESSAGE = ("", "Failed", "failed")
+MAX_PARENTS = 10_000
 MAX_DEPTH = 50  # suites in suites
 
 
@@ -48,6 +50,7 @@ class JUnitXmlFormat:
         self._found = Found()
         self._suites: list[Mapping[str, str]] = []
         self._open: _Open | None = None
+        self._parents: set[tuple[str, str]] = set()  # of Go's subtests
 
     @property
     def busy(self) -> bool:
@@ -97,16 +100,20 @@ class JUnitXmlFormat:
     def _fail(self, at: int, n_lines: int, attributes: Mapping[str, str], failures: list[tuple[str, str]]) -> None:
         section = Section(at)
         lines = [line for message, text in failures for line in _lines(message, text)]
-        for line in lines:
+        for line in joined(lines):
             section.add(at, line)
         case = Case(at, attributes, tuple(self._suites), tuple(lines))
+        if (case.owner, case.name) in self._parents:
+            return  # told by its subtests
         for message, text in failures:
-            for line in said(message or text, case):
+            for line in said(text if message in NO_MESSAGE else message, case):
                 self._found.add_error(at, line)
         for frames in case_frames(case):
             self._found.add_trace(at, frames)
             section.frames += frames[:100]
         test = case_test(case)
+        if test.param is not None and len(self._parents) < MAX_PARENTS:
+            self._parents.update((case.owner, case.name[: found.start()]) for found in re.finditer("/", case.name))
         self._found.add_test(test)
         self._found.add_block(section.block(test, "FAILED", at + n_lines - 1))
 
@@ -123,7 +130,7 @@ def _failure(found: re.Match[str]) -> tuple[str, str]:
 def _lines(message: str, text: str) -> list[str]:
     """The message and the text, which most tools begin with it."""
     said = [line for line in message.split("\n") if line.strip()]
-    if said and said[0].strip() not in text and said[0][:80].strip() not in text:
+    if message not in NO_MESSAGE and said and said[0].strip() not in text and said[0][:80].strip() not in text:
         return [*said, *text.split("\n")]
     return text.split("\n")
 

@@ -19,7 +19,7 @@ _LANES = (
     re.compile(r"^(?:\d\d:\d\d:\d\d )?([A-Za-z][\w.-]*) +\| ?(.*)$"),
     re.compile(
         r"^\[(?!(?i:info|warn|warning|error|debug|trace|fatal|command|gw\d+|\s*\d+%|\*|notice|pass|fail|ok)\])"
-        r"([\w./@ -]{1,60})\] ?(.*)$"
+        r"([\w./@](?:[\w./@ -]{0,58}[\w./@-])?)\] ?(.*)$"  # not GoogleTest's [ RUN      ] and [----------]
     ),
     re.compile(r"^((?:@[\w.-]+/)?[\w.-]+[:#][a-z][\w:-]*): (.*)$"),
     re.compile(r"^((?:[\w.@-]+/)*[\w.@-]+ [a-z][\w:-]*)[:$] ?(.*)$"),

@@ -15,7 +15,7 @@ from agentctx.prompt import Evidence, Frame, TestRef
 from agentctx.repo.logs.clean import Cleaning, clean_batches
 from agentctx.repo.logs.excerpt import LIMIT, Failure, make_excerpt
 from agentctx.repo.logs.feeding import Feeder
-from agentctx.repo.logs.formats import FORMATS
+from agentctx.repo.logs.formats import FORMATS, REPORT_FORMATS
 from agentctx.repo.logs.found import Block, Found, RawFrame, RawTest, Trace
 from agentctx.repo.logs.generic import GenericFormat
 from agentctx.repo.logs.lanes import Lanes
@@ -74,7 +74,7 @@ def read_logs(logs: Sequence[tuple[str, LogSource]], repo_paths: Collection[str]
 
 def _read(name: str, source: LogSource) -> _Log:
     cleaning = Cleaning()
-    lanes, feeders = Lanes(), defaultdict[str, Feeder](lambda: Feeder(FORMATS))
+    lanes, feeders = Lanes(), defaultdict[str, Feeder](lambda: Feeder(REPORT_FORMATS if cleaning.report else FORMATS))
     tail = _Tail()
     at = 0
     for batch in clean_batches(read_parts(name, source), cleaning):
