@@ -10,7 +10,7 @@ from agentctx.repo.logs.javascript import SCRIPT, frame_of, untimed
 from agentctx.repo.logs.reading import Reading
 
 _SUITE = re.compile(r"^( *)\u25b6 (.+)$")
-_TEST = re.compile(r"^( *)([\u2716\u2714\ufe0e\u2717]) (.+ \(\d[\d.]*ms\))$")
+_TEST = re.compile(r"^( *)([\u2716\u2714\ufe0e\u2717]) (\S.* \(\d[\d.]*ms\))$")
 _FAILING = re.compile(r"^\u2716 failing tests:$")
 _PLACE = re.compile(r"^test at (.+):(\d+):\d+$")
 _ERROR = re.compile(r"^\s*(?:\[?[A-Z]\w*(?:Error|Exception)\b.*|[-+] \S.*|\S.* (?:!=|==)=? .*)$")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from agentctx.repo.logs.callstacks import dotnet_frame, jvm_frame, native_frame, php_frame, ruby_frame
 from agentctx.repo.logs.feeding import Feeder
 from agentctx.repo.logs.formats import FORMATS
 from agentctx.repo.logs.formats_others import OTHERS
-from agentctx.repo.logs.found import Found, MakeFormat
+from agentctx.repo.logs.found import Found, MakeFormat, RawFrame
 from agentctx.repo.logs.junit_xml import JUnitXmlFormat
 from agentctx.repo.logs.phpunit import TeamcityFormat
 from agentctx.repo.logs.reader import read_logs
@@ -137,3 +138,30 @@ def test_entities_are_not_expanded() -> None:
     evidence = read_logs([("report.xml", report.encode())], ["a.js"])
     assert [test.id for test in evidence.failing] == ["a.js::&c;"]
     assert evidence.error_lines == ("&f; A<",)
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "number", "function"),
+    [
+        ("\tat com.x.Foo.lambda$total$0(Foo.java:19)", "com/x/Foo.java", 19, "total"),
+        ("\tat app//com.x.FooTest.two digits(FooTest.kt:3) ~[na:na]", "com/x/FooTest.kt", 3, "two digits"),
+        ("\tat com.x.MainKt$main$1.invoke(Main.kt:8)", "com/x/Main.kt", 8, "main"),
+        ("\tat com.x.Cart$$anonfun$total$1.apply(Main.scala:4)", "com/x/Main.scala", 4, "total"),
+        ("\tat Main.main(Main.java:1)", "Main.java", 1, "main"),
+        ("   at Shop.CartTest.<Adds>d__3.MoveNext() in C:\\work\\x.cs:line 12", "C:\\work\\x.cs", 12, "Adds"),
+        ("   at Shop.Cart`1.Add[T](Func`2 f, T x) in /home/u/x.cs:line 3", "/home/u/x.cs", 3, "Add"),
+        ("\tfrom main.rb:3:in `load'", "main.rb", 3, "load"),
+        ("     # ./lib/a.rb:7:in 'block (2 levels) in Cart#first'", "./lib/a.rb", 7, "first"),
+        ("#1 /p/main.php(7): Shop\\Cart->load('0')", "/p/main.php", 7, "load"),
+        ("    #1 0x7f3a in ns::Foo<int>::bar(int, char) /x/y.cpp:12:3 (BuildId: abc)", "/x/y.cpp", 12, "bar"),
+        ("#6  0x7f3a in cart_at (cart=0x7f3a, i=-1) at src/cart.c:14", "src/cart.c", 14, "cart_at"),
+        ("frame #1: 0x0000 app`main(argc=1) at main.c:3:4", "main.c", 3, "main"),
+        ("    at Object.foo (/a/b.js:3:4)", None, 0, None),
+        ("#3 fixed a bug (again)", None, 0, None),
+        ("at home (see Foo.java)", None, 0, None),
+        ("# FAIL src/x.rb:3", None, 0, None),
+    ],
+)
+def test_frames_of_one_line(line: str, path: str | None, number: int, function: str | None) -> None:
+    found = [frame for read in (jvm_frame, dotnet_frame, ruby_frame, php_frame, native_frame) if (frame := read(line))]
+    assert found == ([RawFrame(path, number, function)] if path else [])
