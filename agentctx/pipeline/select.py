@@ -103,7 +103,7 @@ def understand(
         evidence = read_logs(task.logs, frozenset(index.data))
         made = read_changes(root, index, options, [ref.path for ref in task.tests], overlay)
         evidence = replace(evidence, changes=made.changes, notes=(*evidence.notes, *made.notes))
-        located = locate(task, evidence, index.graph)
+        located = locate(task, evidence, index.graph, index.skipped)
     with clock.stage("history"):
         past, notes = read_history(root, index.row.head)
         evidence = replace(evidence, notes=(*evidence.notes, *notes))

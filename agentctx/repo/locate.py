@@ -14,7 +14,8 @@ from agentctx.prompt import Evidence, FocusRef, Frame, Task, TestRef
 from agentctx.repo.graph import find_symbols, symbol_at
 from agentctx.repo.locate_tests import Touched, leaves, tests_of_path, touched_by
 from agentctx.repo.match_tests import TestNames
-from agentctx.source import RepoGraph, Symbol, SymbolKind
+from agentctx.repo.scan_folders import reason_above
+from agentctx.source import RepoGraph, Skipped, Symbol, SymbolKind
 
 DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 MAX_GUESSED = 3
@@ -36,12 +37,17 @@ class Located:
     test_units: tuple[tuple[str, int], ...] = ()  # (path, unit): failing test code that no definition holds
 
 
-def locate(task: Task, evidence: Evidence, graph: RepoGraph) -> Located:
-    """`evidence.changes` decide which tests a bare test path means.
+def locate(task: Task, evidence: Evidence, graph: RepoGraph, skipped: Sequence[Skipped] = ()) -> Located:
+    """`evidence.changes` decide which tests a bare test path means. `skipped`: what the scan left out.
 
     Raises:
-        TaskError: a test, focus or pin names what the repository doesn't have.
+        TaskError: a test, focus or pin names what the repository doesn't have, or what is left out.
     """
+    named = [*(ref.path for ref in task.tests), *(ref.path for ref in (*task.focus, *task.pins))]
+    for path in named:
+        reason = reason_above(path, skipped) if path not in graph.files else None
+        if reason is not None:
+            raise TaskError(f"'{path}' is left out of the index: {reason}")
     notes: list[str] = []
     tests, test_units = _given_tests(task, evidence, graph, notes)
     if not task.tests:

@@ -65,7 +65,9 @@ def _by_kind(path: str, mode: int) -> str | None:
     """Why what stands at the path is no file of this tree."""
     if stat.S_ISDIR(mode):
         return "another git repository" if path.endswith("/") else "a submodule"
-    return None if stat.S_ISREG(mode) else "not a regular file"
+    if stat.S_ISREG(mode):
+        return None
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "not a regular file"
 
 
 def _by_link(root: Path, full: Path, listed: frozenset[bytes]) -> str | None:

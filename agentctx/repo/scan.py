@@ -46,7 +46,7 @@ def scan(root: Path, *, overlay: Mapping[str, bytes] | None = None) -> ScanResul
     found = {one.path: _verdict(root, one) for one in looked if isinstance(one, ToRead)}
     found |= {path: by_name(path) or judged(path, data) for path, data in buffers.items()}
     files = tuple(file for _, file in sorted(found.items()) if isinstance(file, SourceFile))
-    skipped = [one for one in looked if isinstance(one, Skipped)]
+    skipped = [*listing.left_out, *(one for one in looked if isinstance(one, Skipped))]
     skipped += [Skipped(path, reason) for path, reason in found.items() if isinstance(reason, str)]
     skipped.sort(key=lambda one: one.path)
     if not files:

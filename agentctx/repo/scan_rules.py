@@ -10,10 +10,22 @@ from agentctx.repo.languages import extension, is_plain, language_of
 
 MAX_BYTES = 2 * 1024 * 1024
 BINARY_HEAD = 8 * 1024
+LEAST_PAIRS = 8  # of bytes, to tell UTF-16 from a few NUL bytes
 LONG_LINE = 2000  # bytes
+DENSE_LINE = 300  # bytes, on average, of scripts and styles that nobody wrote so
 HEADER_LINES = 20
 
-_LOCKS = frozenset({"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "bun.lockb"})
+_LOCKS = frozenset(
+    [
+        "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "deno.lock", "bun.lockb", "go.sum", "go.work.sum",
+        "packages.lock.json", "project.assets.json", "Package.resolved", "gradle.lockfile", "conda-lock.yml",
+    ]
+)  # fmt: skip
+_BUILT_NAMES = re.compile(
+    r".*(_pb2(_grpc)?\.pyi?|\.pb(\.gw|\.validate)?\.go|_grpc\.pb\.go|\.pb\.(cc|h)|_pb\.(js|d\.ts)|\.pbobjc\.[hm]"
+    r"|\.g\.(dart|cs)|\.g\.i\.cs|\.designer\.cs|\.freezed\.dart|\.generated\.\w+|_generated\.(go|rs)|\.snap\.\w+)",
+    re.IGNORECASE,
+)
 _LEGAL = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|PATENTS)([-._].*)?", re.IGNORECASE)
 _DATA = frozenset(
     [
@@ -45,7 +57,14 @@ _DATA = frozenset(
         "bib",
     ]
 )
-_MADE = re.compile(rb"@generated\b|\bDO NOT (EDIT|MODIFY)\b")
+_MADE = re.compile(
+    rb"@generated\b|\bDO NOT (EDIT|MODIFY)\b|<auto-?generated\b"
+    rb"|\b([Aa]uto(matically)?[- ]?generated|[Gg]enerated automatically) (by|from|file|code|with|using)\b"
+    rb"|\b(file|code) (is|was|has been) (auto-?|automatically )generated\b"
+)
+_SOURCE_MAP = re.compile(rb"(//|/\*)[#@] sourceMappingURL=\S+\s*(\*/)?\s*\Z")
+_BUNDLED = frozenset({"js", "mjs", "cjs", "css"})
+_CONTROL = bytes(sorted({*range(1, 9), *range(14, 27), *range(28, 32), 127}))  # ESC and the usual white space are text
 _COMMENT = re.compile(rb"\s*(#|//|/\*|\*|--|<!--|;|\"\"\"|'''|\{#|\.\.)")
 _LFS = b"version https://git-lfs.github.com/spec/"
 _WIDE = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
@@ -60,8 +79,10 @@ def by_name(path: str) -> str | None:
         return "a legal text"
     if extension(path) in _DATA:
         return f"data, not code (.{extension(path)})"
-    if name.endswith((".min.js", ".min.css")):
+    if name.endswith((".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js")):
         return "minified"
+    if _BUILT_NAMES.fullmatch(name):
+        return "generated, by its name"
     if language_of(path) is None and not is_plain(path) and PurePosixPath(path).suffix:
         return f"no kind of text that is indexed (.{extension(path)})"
     return None
@@ -88,7 +109,21 @@ def _wide(path: str, data: bytes) -> str | None:
 
 
 def _binary(path: str, data: bytes) -> str | None:
-    return "binary: it holds NUL bytes" if b"\0" in data[:BINARY_HEAD] else None
+    """Bytes are looked at, never characters: where the head ends within one, that says nothing."""
+    head = data[:BINARY_HEAD]
+    if b"\0" in head:
+        return _markless_wide(head) or "binary: it holds NUL bytes"
+    n_control = len(head) - len(head.translate(None, _CONTROL))
+    return "binary: much of it are control characters" if n_control * 10 > len(head) else None
+
+
+def _markless_wide(head: bytes) -> str | None:
+    """UTF-16 without a mark: every other byte of mostly Latin text is NUL."""
+    n_pairs = len(head) // 2
+    for first in (0, 1):
+        if n_pairs >= LEAST_PAIRS and head[first::2].count(0) * 10 > n_pairs * 7 and b"\0" not in head[1 - first :: 2]:
+            return "UTF-16 text without a mark: convert it to UTF-8 to have it indexed"
+    return None
 
 
 def _lfs(path: str, data: bytes) -> str | None:
@@ -105,9 +140,14 @@ def _generated(path: str, data: bytes) -> str | None:
 
 
 def _minified(path: str, data: bytes) -> str | None:
-    n_long = sum(len(line) for line in data.split(b"\n") if len(line) > LONG_LINE)
+    lines = data.split(b"\n")
+    n_long = sum(len(line) for line in lines if len(line) > LONG_LINE)
     if n_long * 2 > len(data):
         return f"minified or data: most of it is in lines of more than {LONG_LINE} bytes"
+    if extension(path) in _BUNDLED and len(data) > BINARY_HEAD and len(data) > DENSE_LINE * len(lines):
+        return f"minified: its lines have {len(data) // len(lines)} bytes on average"
+    if extension(path) in _BUNDLED and _SOURCE_MAP.search(data[-1000:]):
+        return "built from other files: it ends with the address of its source map"
     return None
 
 

@@ -100,7 +100,7 @@ def survey(
     listing = list_tree(root)
     old, notes = _old_rows(root, store, memory)
     looked = list(look(root, listing.paths, frozenset(buffers), old))
-    skipped = [one for one in looked if isinstance(one, Skipped)]
+    skipped = [*listing.left_out, *(one for one in looked if isinstance(one, Skipped))]
     rows = {row.path: row for row in looked if isinstance(row, TreeRow)}
     job = _Job(root, store, started, keep=len(looked) <= KEEP_FILES)
     job.run([one for one in looked if isinstance(one, ToRead)], processes)
