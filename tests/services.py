@@ -12,7 +12,7 @@ from typing import NoReturn
 from agentctx.config import RunOptions
 from agentctx.errors import ModelUnavailable
 from agentctx.prompt import Tokenizer
-from agentctx.source import FileSyntax
+from agentctx.repo.survey import IndexMemory
 
 _TOKEN = re.compile(r"\w{1,6}|\n+|[^\S\n]+|[^\w\s]")
 
@@ -40,7 +40,7 @@ class PlainServices:
     """Implements `pipeline.services.Services` without any model."""
 
     cache_dir: Path | None = None
-    syntax: dict[str, FileSyntax] | None = None
+    memory: IndexMemory | None = None
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return WordTokenizer()

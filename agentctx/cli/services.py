@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from agentctx import settings
 from agentctx.config import RunOptions
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.source import FileSyntax
+from agentctx.repo.survey import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class CliServices:
     """Implements `pipeline.services.Services`."""
 
     quiet: bool = False
-    syntax: dict[str, FileSyntax] | None = None  # kept by a process that lives on
+    memory: IndexMemory | None = None  # kept by a process that lives on
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _counters: dict[str | None, Tokenizer] = field(default_factory=dict)
     _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)

@@ -83,7 +83,7 @@ def run_job(job: Job, selector: Selector) -> Selected:
         report=outcome.report,
         graph=index.graph,
         links=_links(index.graph),
-        data=index.data,
+        data={path: index.data[path] for path in index.graph.files},  # as it was: files may change later
         versions={path: file.version for path, file in job.open.items()},
         saved_pins=saved,
     )

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentctx import vcs
 from agentctx.pipeline.services import Clock, Services
-from agentctx.repo.cache import INDEX_FILE, SyntaxCache
+from agentctx.repo.catalog import Catalog
 from agentctx.repo.graph import build_graph
-from agentctx.repo.index import index
-from agentctx.repo.scan import scan
+from agentctx.repo.loading import Loader
+from agentctx.repo.partial import partial_graph
+from agentctx.repo.resolvers.families import config_names
+from agentctx.repo.survey import IndexMemory, IndexStore, Survey, survey
+from agentctx.repo.working_set import WHOLE_FILES, Wanted, working_set
 from agentctx.report import RepoRow
-from agentctx.source import RepoGraph, Skipped
+from agentctx.source import FileSyntax, RepoGraph, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What is in the repository, before anything is linked. `changed`: files that differ from HEAD."""
+
+    row: RepoRow
+    changed: frozenset[str]
+    survey: Survey
+    loader: Loader
+    memory: IndexMemory | None
+    has_cache: bool
+
+    @property
+    def data(self) -> Mapping[str, bytes]:
+        return self.survey.data
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +48,79 @@ class Index:
     notes: tuple[str, ...]
 
 
-def build_index(
+def read_tree(
     root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None, *, cached: bool = True
-) -> Index:
-    """Scan, parse (from the cache where possible and wanted) and resolve.
+) -> Tree:
+    """What is in the repository; files that look as they did are not read. `cached`: use the cache, and fill it.
 
     Raises:
         RepoError: not a directory, or nothing in it to index.
     """
     services.progress("scanning")
+    folder = services.cache_dir if cached else None
+    store = IndexStore.of(folder, root) if folder is not None else None
+    memory = services.memory if cached else None
     with clock.stage("scan"):
-        found = scan(root, overlay=overlay)
+        found = survey(root, overlay=overlay, store=store, memory=memory)
         row, changed = _state(root, found.is_git)
-    services.progress(f"indexing {len(found.files)} files")
+    return Tree(row, changed, found, Loader(found, store, memory), memory, has_cache=store is not None)
+
+
+def build_index(
+    root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None, *, cached: bool = True
+) -> Index:
+    """`read_tree` and `link` for what speaks of the changed files, or of a repository small enough to load whole."""
+    tree = read_tree(root, services, clock, overlay, cached=cached)
+    changed = tuple(sorted(tree.changed | frozenset(overlay or ())))
+    return link(tree, services, clock, Wanted(paths=changed))
+
+
+def link(tree: Tree, services: Services, clock: Clock, wanted: Wanted) -> Index:
+    """The graph of the repository; of a large one that of the files that `wanted` leads to, and a note says so.
+
+    Raises:
+        ConflictError: a file was changed since the tree was read.
+    """
+    entries, loader = tree.survey.entries, tree.loader
+    services.progress(f"indexing {len(entries)} files")
     with clock.stage("index"):
-        folder = services.cache_dir if cached else None
-        cache = SyntaxCache(folder / INDEX_FILE) if folder is not None else None
-        indexed = index(found.files, cache, services.syntax if cached else None)
-        graph = build_graph(indexed.syntax)
-    state = "off" if cache is None else "warm" if not indexed.misses else "cold" if not indexed.hits else "partial"
+        configs = {path: tree.data[path] for path in entries if path.rpartition("/")[2] in config_names()}
+        if len(entries) <= WHOLE_FILES:
+            files: Sequence[FileSyntax] = loader.load(entries)
+            graph = build_graph(files, configs)
+        else:
+            catalog = Catalog({path: row.row for path, row in tree.survey.rows.items()})
+            files = working_set(catalog, wanted, loader.load, tree.data.__getitem__)
+            chosen = {file.path for file in files}
+            others = {path: entry for path, entry in entries.items() if path not in chosen}
+            graph = partial_graph(files, others, catalog, configs)
+    if tree.memory is not None:
+        tree.memory.syntax = dict(loader.loaded)
     return Index(
-        row=row,
+        row=tree.row,
         graph=graph,
-        data={file.path: file.data for file in found.files},
-        skipped=found.skipped,
-        changed=changed,
-        cache={"index": state, "index_hits": indexed.hits, "index_misses": indexed.misses},
-        notes=(*found.notes, *indexed.notes),
+        data=tree.data,
+        skipped=tree.survey.skipped,
+        changed=tree.changed,
+        cache=_cache_row(tree),
+        notes=tuple(dict.fromkeys((*tree.survey.notes, *loader.notes, *_partly(len(files), len(entries))))),
     )
+
+
+def _partly(n_loaded: int, n_files: int) -> tuple[str, ...]:
+    if n_loaded == n_files:
+        return ()
+    return (
+        f"ranked {n_loaded} of {n_files} files: those that the evidence names, whose words match it best, that mention "
+        "what it is about, and what they import; name a file with --focus or --test to have it among them",
+    )
+
+
+def _cache_row(tree: Tree) -> dict[str, object]:
+    misses = tree.survey.n_parsed + tree.loader.n_parsed
+    hits = max(0, len(tree.survey.entries) - misses)
+    state = "off" if not tree.has_cache else "warm" if not misses else "cold" if not hits else "partial"
+    return {"index": state, "index_hits": hits, "index_misses": misses}
 
 
 def _state(root: Path, is_git: bool) -> tuple[RepoRow, frozenset[str]]:

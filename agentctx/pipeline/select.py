@@ -17,7 +17,7 @@ from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
 from agentctx.pipeline.history import read_history
-from agentctx.pipeline.index import Index, build_index
+from agentctx.pipeline.index import Index, link, read_tree
 from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import (
@@ -39,6 +39,7 @@ from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
 from agentctx.repo.pack import Frame, PackInput, pack
 from agentctx.repo.rank import Ranked, rank
+from agentctx.repo.working_set import wanted_of
 from agentctx.report import BudgetRow, Change, Decision, RunReport
 from agentctx.report.model import dropped_names
 from agentctx.spec.index import PromptIndex
@@ -95,14 +96,16 @@ def understand(
     """Index the repository, read logs and changes, find what the task is about and rank everything else.
 
     Raises:
-        RepoError, TaskError, UsageError: see `build_index`, `locate` and `read_changes`.
+        RepoError, TaskError, UsageError: see `read_tree`, `locate` and `read_changes`.
     """
     options = options or RunOptions()
-    index = build_index(root, services, clock, overlay, cached=options.cache)
+    tree = read_tree(root, services, clock, overlay, cached=options.cache)
     with clock.stage("evidence"):
-        evidence = read_logs(task.logs, frozenset(index.data))
-        made = read_changes(root, index, options, [ref.path for ref in task.tests], overlay)
+        evidence = read_logs(task.logs, frozenset(tree.data))
+        made = read_changes(root, tree, options, [ref.path for ref in task.tests], overlay)
         evidence = replace(evidence, changes=made.changes, notes=(*evidence.notes, *made.notes))
+    index = link(tree, services, clock, wanted_of(task, evidence, [change.path for change in made.changes]))
+    with clock.stage("evidence"):
         located = locate(task, evidence, index.graph, index.skipped)
     with clock.stage("history"):
         past, notes = read_history(root, index.row.head)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from agentctx.config import RunOptions
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.source import FileSyntax
+from agentctx.repo.survey import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
 
 
@@ -42,8 +42,8 @@ class Services(Protocol):
         """Folder of the index cache and of runs; None = no cache."""
 
     @property
-    def syntax(self) -> MutableMapping[str, FileSyntax] | None:
-        """What was parsed for the run before, by path, in a process that lives on (an editor's server); else None."""
+    def memory(self) -> IndexMemory | None:
+        """What the index of the run before leaves to this one, in a process that lives on (an editor's server)."""
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         """The tokenizer to count with when there is no `--model`."""

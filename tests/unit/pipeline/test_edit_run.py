@@ -85,7 +85,7 @@ class Model:
 class Services:
     cache_dir: Path | None
     engine: Scripted
-    syntax: None = None
+    memory: None = None
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return self.engine.tokenizer

@@ -67,7 +67,7 @@ class TinyServices:
 
     models: dict[str, TinyModel]
     cache_dir: Path | None = None
-    syntax: None = None
+    memory: None = None
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return FewWords()
