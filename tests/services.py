@@ -12,7 +12,7 @@ from typing import NoReturn
 from agentctx.config import RunOptions
 from agentctx.errors import ModelUnavailable
 from agentctx.prompt import Tokenizer
-from agentctx.repo.survey import IndexMemory
+from agentctx.repo.store import IndexMemory
 
 _TOKEN = re.compile(r"\w{1,6}|\n+|[^\S\n]+|[^\w\s]")
 

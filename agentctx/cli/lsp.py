@@ -16,7 +16,7 @@ def lsp(stdio: bool, tcp: bool, host: str, port: int) -> None:
     """Start the language server: omission findings, why a span is kept or dropped, and pinning, in the editor."""
     from agentctx.cli.services import CliServices
     from agentctx.lsp.server import serve
-    from agentctx.repo.survey import IndexMemory
+    from agentctx.repo.store import IndexMemory
 
     if stdio and tcp:
         raise UsageError("--stdio and --tcp contradict each other", hint="give one of them")

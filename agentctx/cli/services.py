@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from agentctx import settings
 from agentctx.config import RunOptions
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.repo.survey import IndexMemory
+from agentctx.repo.store import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
 
 if TYPE_CHECKING:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentctx import vcs
-from agentctx.pipeline.services import Clock, Services
+from agentctx.pipeline.services import Clock, IndexServices
 from agentctx.repo.catalog import Catalog
 from agentctx.repo.graph import build_graph
 from agentctx.repo.loading import Loader
 from agentctx.repo.partial import partial_graph
 from agentctx.repo.resolvers.families import config_names
-from agentctx.repo.survey import IndexMemory, IndexStore, Survey, survey
+from agentctx.repo.store import IndexMemory, IndexStore
+from agentctx.repo.survey import Survey, survey
 from agentctx.repo.working_set import WHOLE_FILES, Wanted, working_set
 from agentctx.report import RepoRow
 from agentctx.source import FileSyntax, RepoGraph, Skipped
@@ -49,7 +50,12 @@ class Index:
 
 
 def read_tree(
-    root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None, *, cached: bool = True
+    root: Path,
+    services: IndexServices,
+    clock: Clock,
+    overlay: Mapping[str, bytes] | None = None,
+    *,
+    cached: bool = True,
 ) -> Tree:
     """What is in the repository; files that look as they did are not read. `cached`: use the cache, and fill it.
 
@@ -67,7 +73,12 @@ def read_tree(
 
 
 def build_index(
-    root: Path, services: Services, clock: Clock, overlay: Mapping[str, bytes] | None = None, *, cached: bool = True
+    root: Path,
+    services: IndexServices,
+    clock: Clock,
+    overlay: Mapping[str, bytes] | None = None,
+    *,
+    cached: bool = True,
 ) -> Index:
     """`read_tree` and `link` for what speaks of the changed files, or of a repository small enough to load whole."""
     tree = read_tree(root, services, clock, overlay, cached=cached)
@@ -75,7 +86,7 @@ def build_index(
     return link(tree, services, clock, Wanted(paths=changed))
 
 
-def link(tree: Tree, services: Services, clock: Clock, wanted: Wanted) -> Index:
+def link(tree: Tree, services: IndexServices, clock: Clock, wanted: Wanted) -> Index:
     """The graph of the repository; of a large one that of the files that `wanted` leads to, and a note says so.
 
     Raises:

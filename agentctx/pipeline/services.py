@@ -11,7 +11,7 @@ from typing import Protocol
 
 from agentctx.config import RunOptions
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.repo.survey import IndexMemory
+from agentctx.repo.store import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
 
 
@@ -34,8 +34,8 @@ class Model(Protocol):
         """The model itself; loaded once."""
 
 
-class Services(Protocol):
-    """Implemented by the shells (`agentctx.cli.services`); tests give small ones of their own."""
+class IndexServices(Protocol):
+    """What indexing needs of a shell."""
 
     @property
     def cache_dir(self) -> Path | None:
@@ -45,6 +45,13 @@ class Services(Protocol):
     def memory(self) -> IndexMemory | None:
         """What the index of the run before leaves to this one, in a process that lives on (an editor's server)."""
 
+    def progress(self, message: str) -> None:
+        """Tell the user what is going on (stderr, a progress notification, nothing)."""
+
+
+class Services(IndexServices, Protocol):
+    """Implemented by the shells (`agentctx.cli.services`); tests give small ones of their own."""
+
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         """The tokenizer to count with when there is no `--model`."""
 
@@ -53,9 +60,6 @@ class Services(Protocol):
 
     def default_model(self) -> str | None:
         """The first model of the default order that is in the cache."""
-
-    def progress(self, message: str) -> None:
-        """Tell the user what is going on (stderr, a progress notification, nothing)."""
 
 
 @dataclass(slots=True)

@@ -13,7 +13,8 @@ from agentctx.repo.syntax_codec import decode, encode
 from agentctx.source import FileSyntax, SourceFile
 
 if TYPE_CHECKING:
-    from agentctx.repo.survey import IndexMemory, IndexStore, Survey
+    from agentctx.repo.store import IndexMemory, IndexStore
+    from agentctx.repo.survey import Survey
 
 
 class Loader:
