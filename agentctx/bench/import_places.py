@@ -6,6 +6,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from agentctx.repo.captured_refs import import_nodes
+from agentctx.repo.resolvers.families import import_reader
+from agentctx.repo.trees import run_matches
 from agentctx.source import FileSyntax, Import
 
 # (file, its text) -> the byte at which each import's name starts, None where that can't be told
@@ -52,4 +55,16 @@ def _line_starts(data: bytes) -> list[int]:
     return starts
 
 
-IMPORT_PLACES: Mapping[str, ImportPlaces] = MappingProxyType({"python": python_places})
+def written_places(file: FileSyntax, data: bytes) -> Sequence[int | None]:
+    """As the reader of the language's import statements tells them."""
+    read = import_reader(file.language or "")
+    matches, _ = run_matches(data, file.language or "")
+    assert read is not None
+    places = [one.at for node in import_nodes(matches) for one in read(node, data)]
+    assert len(places) == len(file.imports), file.path
+    return places
+
+
+IMPORT_PLACES: Mapping[str, ImportPlaces] = MappingProxyType(
+    {"python": python_places, **dict.fromkeys(("javascript", "typescript", "tsx"), written_places)}
+)

@@ -5,7 +5,8 @@ Rules:
   package counts as its file; an empty file can't be a target of ours and is left out.
 - `RESOLVED` agrees when every target of ours is one that the oracle names. Equal to a declaration are the others of
   the same qualified name in that file (overloads, property setters, an `if` and its `else`), and to a class its own
-  `__init__` and `__new__`. A stub and the code beside it are the same.
+  constructor. A stub and the code beside it are the same. What a module hands out as its default or as a whole,
+  without a name, is the module.
 - `AMBIGUOUS` and `UNKNOWN` count as unresolved. `RESOLVED` where the oracle says that the definition is outside of
   the repository is wrong; where the oracle knows nothing, it isn't counted.
 """
@@ -13,15 +14,18 @@ Rules:
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from agentctx.bench.import_places import IMPORT_PLACES
 from agentctx.bench.oracle import Answer, Oracle, Place, Position
 from agentctx.repo.graph import build_graph
 from agentctx.repo.parse import parse
+from agentctx.repo.resolvers.families import config_names
 from agentctx.repo.scan import scan
 from agentctx.source import FileSyntax, Link, RepoGraph, Resolution, Role, SourceFile, Symbol, SymbolKind
 
@@ -35,6 +39,11 @@ KINDS: Mapping[Role, str] = {
     Role.NAME: "names",
 }
 REQUIRED = ("calls", "imports", "bases")
+# what a user names -> the languages of files that see each other's definitions
+LANGUAGES: Mapping[str, frozenset[str]] = {
+    "python": frozenset({"python"}),
+    "typescript": frozenset({"javascript", "typescript", "tsx"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +90,43 @@ def content_digest(files: Sequence[SourceFile]) -> str:
     return hashlib.sha256("\n".join(f"{file.path} {file.digest}" for file in files).encode()).hexdigest()
 
 
-def sources(root: Path, language: str) -> tuple[SourceFile, ...]:
-    """The files of a language under `root`, sorted by path.
+def sources(root: Path, language: str, exclude: Sequence[str] = ()) -> tuple[SourceFile, ...]:
+    """The files of a language under `root`, sorted by path, but those below the folders `exclude`.
 
     Raises:
         RepoError: as `scan` does.
     """
-    return tuple(file for file in scan(root).files if file.language == language)
+    out = tuple(f"{folder.strip('/')}/" for folder in exclude)
+    return tuple(
+        file for file in scan(root).files if file.language in LANGUAGES[language] and not file.path.startswith(out)
+    )
 
 
-def compare(files: Sequence[SourceFile], oracle: Oracle, language: str) -> Comparison:
+def build_files(root: Path) -> dict[str, bytes]:
+    """The build files under `root` by path.
+
+    Raises:
+        RepoError: as `scan` does.
+    """
+    return {file.path: file.data for file in scan(root).files if file.path.rpartition("/")[2] in config_names()}
+
+
+def compare(
+    files: Sequence[SourceFile], oracle: Oracle, configs: Mapping[str, bytes] = MappingProxyType({})
+) -> Comparison:
     """Resolve all references of `files` and ask the oracle for each.
 
     Raises:
         UnavailableError: the oracle failed.
     """
-    graph = build_graph([parse(file) for file in files])
+    graph = build_graph([parse(file) for file in files], configs)
     declared = Declared(graph, files)
     links: dict[str, list[Link]] = {}
     for link in graph.links:
         links.setdefault(link.reference.path, []).append(link)
     checked: list[Checked] = []
     for file in files:
-        asked = [*_asked(file, graph.files[file.path], links.get(file.path, ()), language)]
+        asked = [*_asked(file, graph.files[file.path], links.get(file.path, ()))]
         answers = oracle.definitions(file.path, [declared.position(file.path, at) for at, _ in asked])
         checked += [
             found
@@ -113,7 +136,7 @@ def compare(files: Sequence[SourceFile], oracle: Oracle, language: str) -> Compa
     return Comparison(oracle.name, len(files), len(checked), tuple(_rows(checked)), tuple(checked))
 
 
-def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link], language: str) -> Iterator[tuple[int, Link]]:
+def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link]) -> Iterator[tuple[int, Link]]:
     """(the byte to ask for, our link) of every name as it is written. Fixtures are known to pytest only."""
     by_import: dict[tuple[int, str, str | None], Link] = {}
     for link in links:
@@ -124,11 +147,16 @@ def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link], language
             written = file.data[reference.span.start : reference.span.end].decode("utf-8", "replace")
             if written == reference.name:  # not so for the `__init__` that a call of a class implies
                 yield reference.span.start, link
-    for item, at in zip(syntax.imports, IMPORT_PLACES[language](syntax, file.data), strict=True):
+    for item, at in zip(syntax.imports, IMPORT_PLACES[file.language or ""](syntax, file.data), strict=True):
         receiver = "." * item.level + item.module if item.name is not None else None
         named = by_import.get((item.line, item.name or item.module, receiver))
         if at is not None and named is not None:
             yield at, named
+
+
+_STUB = re.compile(r"(?<=\.py)i$")
+_CONSTRUCTORS = ("__init__", "__new__", "constructor")
+_WHOLE = re.compile(rb"export\s+default\b|export\s*=|(?:module\.)?exports\s*=")
 
 
 class Declared:
@@ -167,21 +195,28 @@ class Declared:
         """The (path, qualified name)s that a declaration stands for."""
         id = self._at.get(place)
         if id is None:
+            if place.path is not None and _WHOLE.match(self._data.get(place.path, b""), self._byte(place)):
+                yield place.path, ""
             return
         path, qualname = self._key(id)
         yield path, qualname
+        owner, _, name = qualname.rpartition(".")
         if self._symbols[id].kind is SymbolKind.CLASS:
-            yield path, f"{qualname}.__init__"
-            yield path, f"{qualname}.__new__"
-        elif qualname.endswith((".__init__", ".__new__")):
-            yield path, qualname.rpartition(".")[0]
+            yield from ((path, f"{qualname}.{constructor}") for constructor in _CONSTRUCTORS)
+        elif name in _CONSTRUCTORS:
+            yield path, owner
+
+    def _byte(self, place: Place) -> int:
+        """Where a place is, in a file of which we know the text; columns of lines that are not ASCII are too small."""
+        starts = self._starts.get(place.path or "", ())
+        return starts[place.line] + place.column if place.line < len(starts) else 0
 
     def _key(self, id: str) -> tuple[str, str]:
         return _bare(self._symbols[id])
 
 
 def _bare(symbol: Symbol) -> tuple[str, str]:
-    return symbol.path.removesuffix("i") if symbol.path.endswith(".pyi") else symbol.path, symbol.qualname
+    return _STUB.sub("", symbol.path), symbol.qualname
 
 
 def _starts(data: bytes) -> list[int]:

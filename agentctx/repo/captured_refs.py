@@ -212,6 +212,8 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
             continue
         receiver = gathered.receivers.get(start)
         name = _text(data, node)
+        if name == "_":
+            continue
         scope = where.at(start)
         if receiver is not None:
             text = chain(data, receiver) or "?"
@@ -251,15 +253,23 @@ def _imports(
     read: ReadImports | None,
 ) -> tuple[Import, ...]:
     out = []
-    for start in sorted(gathered.imports) if read is not None else ():
-        node = gathered.imports[start]
-        scope, row = where.at(start), node.start_point[0]
+    for node in _by_start(gathered.imports) if read is not None else ():
+        scope, row = where.at(node.start_byte), node.start_point[0]
         assert read is not None
         out += [
             Import(path, one.module, one.name, one.alias, 0, unit_at[row], scope, row + 1, one.exported)
             for one in read(node, data)
         ]
     return tuple(out)
+
+
+def import_nodes(matches: Matches) -> list[Node]:
+    """The import statements, in the order of `Collected.imports`."""
+    return _by_start(_gather(matches).imports)
+
+
+def _by_start(nodes: Mapping[int, Node]) -> list[Node]:
+    return [nodes[start] for start in sorted(nodes)]
 
 
 def _exports(data: bytes, gathered: _Gathered) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -12,16 +13,32 @@ from agentctx.bench.lsp_oracle import LspOracle
 from agentctx.bench.oracle import RememberedOracle
 from agentctx.bench.pyright import pyright
 from agentctx.bench.resolve_table import as_json, as_text, differences
+from agentctx.bench.tsserver import TsServerOracle, tsserver
 from agentctx.cli.output import echo_json
+from agentctx.errors import UsageError
+from agentctx.source import SourceFile
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+ORACLES = {"python": "pyright", "typescript": "tsserver"}
 
 
 @click.command(short_help="How often references are resolved as a type checker resolves them.")
-@click.option("--language", type=click.Choice(["python"]), default="python", show_default=True)
-@click.option("--oracle", "oracle_name", type=click.Choice(["pyright"]), default="pyright", show_default=True)
+@click.option(
+    "--language",
+    type=click.Choice(sorted(ORACLES)),
+    default="python",
+    help="typescript: JavaScript too.",
+    show_default=True,
+)
+@click.option(
+    "--oracle",
+    "oracle_name",
+    type=click.Choice(sorted(ORACLES.values())),
+    help="Who is asked.  [default: the language's]",
+)
 @click.option("--repo", type=FOLDER, default=Path("."), help="The repository.", show_default=True)
 @click.option("--server", type=FOLDER, help="The folder where npm installed the oracle; else it is looked up on PATH.")
+@click.option("--exclude", multiple=True, metavar="FOLDER", help="A folder of the repository to leave out.")
 @click.option(
     "--python",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -36,9 +53,10 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def resolve(
     language: str,
-    oracle_name: str,
+    oracle_name: str | None,
     repo: Path,
     server: Path | None,
+    exclude: tuple[str, ...],
     python: Path | None,
     answers: Path | None,
     show: int,
@@ -49,10 +67,12 @@ def resolve(
     Precision: of the references that are resolved, those to the definition that the oracle names. Recall: of those
     that it finds in the repository, those resolved so; ambiguous ones count as unresolved.
     """
-    files = bench.sources(repo, language)
-    with LspOracle(pyright(server, python), repo) as started:
+    if oracle_name not in (None, ORACLES[language]):
+        raise UsageError(f"{oracle_name} knows no {language}", hint=f"--oracle {ORACLES[language]}")
+    files, configs = bench.sources(repo, language, exclude), bench.build_files(repo)
+    with _started(language, repo, server, python, files, configs) as started:
         remembered = RememberedOracle(started, answers, bench.content_digest(files)) if answers else None
-        found = bench.compare(files, remembered or started, language)
+        found = bench.compare(files, remembered or started, configs)
         if started.failures:
             click.echo(f"{started.name} failed on {started.failures} of the questions: they aren't counted", err=True)
     if remembered is not None:
@@ -63,3 +83,16 @@ def resolve(
     click.echo(as_text(found))
     for line in islice(differences(found), show):
         click.echo(line)
+
+
+def _started(
+    language: str,
+    repo: Path,
+    server: Path | None,
+    python: Path | None,
+    files: Sequence[SourceFile],
+    configs: Mapping[str, bytes],
+) -> LspOracle | TsServerOracle:
+    if language == "python":
+        return LspOracle(pyright(server, python), repo)
+    return TsServerOracle(tsserver(server), repo, [file.path for file in files], configs)

@@ -159,10 +159,14 @@
   (await_expression (call_expression function: (import)))
   (member_expression object: (call_expression function: (identifier) @_require))]
   (#eq? @_require "require")) @import
-(program (expression_statement (assignment_expression right: [
+(variable_declarator value: (await_expression (call_expression function: (import)))) @import
+(variable_declarator value: (parenthesized_expression (await_expression (call_expression function: (import))))) @import
+(assignment_expression right: [
   (call_expression function: (identifier) @_require)
-  (member_expression object: (call_expression function: (identifier) @_require))]) @import)
-  (#eq? @_require "require"))
+  (member_expression object: (call_expression function: (identifier) @_require))]
+  (#eq? @_require "require")) @import
+(call_expression function: (identifier) @_require arguments: (arguments . (string)) (#eq? @_require "require")) @import
+(call_expression function: (import) arguments: (arguments . (string))) @import
 
 ; ---- what functions bind
 [(arrow_function) (function_expression) (generator_function) (method_definition)] @scope

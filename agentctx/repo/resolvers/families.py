@@ -33,14 +33,14 @@ LANGUAGES: dict[str, tuple[str, str]] = {
     "csharp": ("csharp", "dotnet:imports"),
     "go": ("go", "go:imports"),
     "java": ("jvm", "jvm:java_imports"),
-    "javascript": ("javascript", "javascript:imports"),
+    "javascript": ("javascript", "javascript_imports:imports"),
     "kotlin": ("jvm", "jvm:kotlin_imports"),
     "php": ("php", "php:imports"),
     "ruby": ("ruby", "ruby:imports"),
     "rust": ("rust", "rust:imports"),
     "scala": ("jvm", "jvm:scala_imports"),
-    "tsx": ("javascript", "javascript:imports"),
-    "typescript": ("javascript", "javascript:imports"),
+    "tsx": ("javascript", "javascript_imports:imports"),
+    "typescript": ("javascript", "javascript_imports:imports"),
 }
 
 

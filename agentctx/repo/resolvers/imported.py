@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """`module` as written; `name` None for the whole module, '*' for everything in it; `alias` '' for '*'."""
+    """`module` as written; `name` None for the whole module, '*' for everything in it.
+
+    `alias` is '' for '*' and where no name is bound.
+    `at`: the byte at which the name (for whole modules: the module) is written, where that is known.
+    """
 
     module: str
     name: str | None
     alias: str
     exported: bool = False
+    at: int | None = None

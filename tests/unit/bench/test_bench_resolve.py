@@ -62,7 +62,7 @@ def files() -> list[SourceFile]:
 
 def test_every_reference_is_asked_for_where_it_stands() -> None:
     oracle = Table(RIGHT)
-    found = compare(files(), oracle, "python")
+    found = compare(files(), oracle)
     assert sorted(oracle.asked) == sorted(RIGHT)
     assert [row.agreed for row in found.rows] == [2, 3, 1, 0, 0, 1, 2, 6, 9]
     assert found.rows[-1].precision == found.rows[-1].recall == 1.0
@@ -74,7 +74,7 @@ def test_what_is_wrong_and_what_does_not_count() -> None:
     elsewhere = {("a.py", 3, 31): (C,)}
     empty = {("a.py", 0, 7): (Place("empty.py", 0, 0),)}
     silent: dict[tuple[str, int, int], Answer] = {("a.py", 3, 38): ()}
-    found = compare(files(), Table({**RIGHT, **outside, **elsewhere, **empty, **silent}), "python")
+    found = compare(files(), Table({**RIGHT, **outside, **elsewhere, **empty, **silent}))
     rows = {row.kind: row for row in found.rows}
     assert (rows["bases"].total, rows["bases"].wrong) == (0, 1)
     assert (rows["calls"].total, rows["calls"].agreed, rows["calls"].wrong, rows["calls"].recall) == (2, 1, 1, 0.5)
@@ -95,7 +95,7 @@ def test_what_is_wrong_and_what_does_not_count() -> None:
 def test_unresolved_references_cost_recall_only() -> None:
     text = "class A:\n    def get(self): pass\nclass B:\n    def get(self): pass\ndef f(x): x.get()\n"
     file = SourceFile("m.py", text.encode(), "m", "python")
-    found = compare([file], Table({("m.py", 4, 12): (Place("m.py", 1, 8),)}), "python")
+    found = compare([file], Table({("m.py", 4, 12): (Place("m.py", 1, 8),)}))
     calls = found.rows[0]
     assert (calls.total, calls.ambiguous, calls.wrong, calls.recall, calls.precision) == (1, 1, 0, 0.0, None)
 
@@ -103,14 +103,14 @@ def test_unresolved_references_cost_recall_only() -> None:
 def test_answers_are_remembered_by_content(tmp_path: Path) -> None:
     store = tmp_path / "answers.json"
     first = RememberedOracle(Table(RIGHT), store, content_digest(files()))
-    expected = compare(files(), first, "python").rows
+    expected = compare(files(), first).rows
     first.save()
     silent = Table({})
     again = RememberedOracle(silent, store, content_digest(files()))
-    assert compare(files(), again, "python").rows == expected
+    assert compare(files(), again).rows == expected
     assert silent.asked == []
     changed = RememberedOracle(silent, store, "other")
-    assert compare(files(), changed, "python").rows[-1].total == 0
+    assert compare(files(), changed).rows[-1].total == 0
     store.write_text("{", "utf-8")
     with pytest.raises(UsageError, match="can't read"):
         RememberedOracle(silent, store, "other")
@@ -153,6 +153,6 @@ def test_the_real_server(tmp_path: Path) -> None:
     for path, text in FILES.items():
         (tmp_path / path).write_text(text, "utf-8")
     with LspOracle(pyright(None, None), tmp_path) as oracle:
-        found = compare(sources(tmp_path, "python"), oracle, "python")
+        found = compare(sources(tmp_path, "python"), oracle)
     assert found.rows[-1].agreed == found.rows[-1].total == 9
     assert json.loads(json.dumps(as_json(found)))["references"] == 9

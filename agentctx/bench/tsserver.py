@@ -1,0 +1,248 @@
+"""TypeScript's own server as the oracle of JavaScript and TypeScript.
+
+It is asked through its own protocol (`protocol.d.ts` of the npm package): one JSON object a line goes in, messages
+with a `Content-Length` come out. All files are one external project, whatever the repository's configuration leaves
+out (tests, as a rule); of that configuration only what says where modules are is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from agentctx.bench.oracle import Answer, Place, Position
+from agentctx.errors import UnavailableError
+from agentctx.repo.resolvers.javascript_configs import compiler_options
+
+PROGRAM = "tsserver"
+BATCH = 100  # all questions of a batch fit into a pipe's buffer: neither side waits for the other to read
+SECONDS = 600.0  # for one batch: the first one loads the project
+_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How to start the server: `name` says in which version."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def tsserver(folder: Path | None) -> Program:
+    """Where the server is: where npm installed it in `folder`, or (None) on PATH.
+
+    Raises:
+        UnavailableError: it is not there.
+    """
+    program = shutil.which(PROGRAM, path=str(folder / "node_modules" / ".bin")) if folder else shutil.which(PROGRAM)
+    if program is None:
+        where = f"in {folder}" if folder else "on PATH"
+        hint = "npm install --prefix DIR typescript@5; --server DIR"
+        raise UnavailableError(f"there is no {PROGRAM} {where}", hint=hint)
+    manifest = Path(program).resolve().parent.parent / "package.json"
+    try:
+        version = str(json.loads(manifest.read_text("utf-8"))["version"])
+    except (OSError, ValueError, KeyError):
+        version = "of unknown version"
+    return Program(f"tsserver {version}", (program, "--disableAutomaticTypingAcquisition"))
+
+
+class TsServerOracle:
+    """A running server; leave the `with` block to end it. `paths`: the files of the project, below `root`."""
+
+    def __init__(
+        self,
+        program: Program,
+        root: Path,
+        paths: Sequence[str],
+        configs: Mapping[str, bytes],
+        *,
+        seconds: float = SECONDS,
+    ) -> None:
+        self._program = program
+        self._root = root.resolve()
+        self._paths = paths
+        self._options = _project_options(self._root, configs)
+        self._seconds = seconds
+        self._starts: dict[str, list[int]] = {}  # file -> where its lines start
+        self._last = 0
+        self.failures = 0  # questions that the server answered with an error
+        try:
+            self._process = subprocess.Popen(
+                program.command,
+                cwd=self._root,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as error:
+            raise UnavailableError(f"can't start {program.command[0]}: {error.strerror}") from error
+
+    @property
+    def name(self) -> str:
+        return self._program.name
+
+    def __enter__(self) -> TsServerOracle:
+        project = {
+            "projectFileName": str(self._root / "all-files.csproj"),
+            "rootFiles": [{"fileName": str(self._root / path)} for path in self._paths],
+            "options": self._options,
+            "typeAcquisition": {"enable": False},
+        }
+        try:
+            self._ask("openExternalProject", [project])
+        except UnavailableError:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        with suppress(BrokenPipeError):  # what was not sent to a server that is gone
+            _stream(self._process.stdin).close()
+        _stream(self._process.stdout).close()
+
+    def definitions(self, path: str, positions: Sequence[Position]) -> list[Answer]:
+        """Declarations; behind those of a declaration file also what it declares, in the code beside it."""
+        file = str(self._root / path)
+        self._send("open", {"file": file})
+        questions = [{"file": file, "line": at.line + 1, "offset": at.column + 1} for at in positions]
+        found = [self._declared(body) for body in self._in_batches("definition-full", questions)]
+        declared = [at for at, places in enumerate(found) if any(_is_declaration(place) for place in places)]
+        behind = self._in_batches("findSourceDefinition", [questions[at] for at in declared])
+        for at, body in zip(declared, behind, strict=True):
+            found[at] |= self._places(body)
+        self._send("close", {"file": file})
+        return [tuple(sorted(places, key=lambda p: (p.path or "", p.line, p.column))) for places in found]
+
+    def _declared(self, body: Any) -> set[Place]:
+        """An import of what isn't there stands for nothing, though the server names the import itself."""
+        items = [item for item in body or () if not item.get("failedAliasResolution")]
+        return {self._at(item["fileName"], item["textSpan"]["start"]) for item in items}
+
+    def _at(self, name: str, offset: int) -> Place:
+        """`offset` counts UTF-16 code units from the start of the file."""
+        inside = self._inside(name)
+        if inside is None:
+            return Place(None, 0, 0)
+        if name not in self._starts:
+            self._starts[name] = _line_starts(Path(name).read_bytes())
+        line = bisect_right(self._starts[name], offset) - 1
+        return Place(inside, line, offset - self._starts[name][line])
+
+    def _inside(self, name: str) -> str | None:
+        path = Path(name)
+        return path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else None
+
+    def _places(self, body: Any) -> set[Place]:
+        return {self._place(item) for item in body or ()}
+
+    def _place(self, item: Mapping[str, Any]) -> Place:
+        return Place(self._inside(item["file"]), item["start"]["line"] - 1, item["start"]["offset"] - 1)
+
+    # ------------------------------------------------------------ messages
+
+    def _in_batches(self, command: str, questions: Sequence[Mapping[str, object]]) -> Iterator[Any]:
+        for start in range(0, len(questions), BATCH):
+            yield from self._ask(command, questions[start : start + BATCH])
+
+    def _ask(self, command: str, questions: Sequence[Mapping[str, object]]) -> list[Any]:
+        """The bodies of the answers, in the order of the questions."""
+        asked = [self._send(command, arguments) for arguments in questions]
+        watchdog = Timer(self._seconds, self._process.kill)
+        watchdog.start()
+        answers: dict[int, Any] = {}
+        try:
+            while len(answers) < len(asked):
+                message = self._receive()
+                if message.get("type") == "response" and message["request_seq"] in asked:
+                    # One question that the server stumbles over is one that it can't answer.
+                    self.failures += not message["success"]
+                    answers[message["request_seq"]] = message.get("body")
+        finally:
+            watchdog.cancel()
+        return [answers[number] for number in asked]
+
+    def _send(self, command: str, arguments: Mapping[str, object]) -> int:
+        self._last += 1
+        message = {"seq": self._last, "type": "request", "command": command, "arguments": arguments}
+        try:
+            stream = _stream(self._process.stdin)
+            stream.write(json.dumps(message).encode() + b"\n")
+            stream.flush()
+        except OSError as error:
+            raise self._ended() from error
+        return self._last
+
+    def _receive(self) -> Mapping[str, Any]:
+        stream = _stream(self._process.stdout)
+        length = 0
+        while line := stream.readline():
+            key, _, value = line.decode("ascii", "replace").partition(":")
+            if key.lower() == "content-length":
+                length = int(value)
+            elif not line.strip() and length:
+                message: Mapping[str, Any] = json.loads(stream.read(length))
+                return message
+        raise self._ended()
+
+    def _ended(self) -> UnavailableError:
+        hint = f"run it by hand: {' '.join(self._program.command)}"
+        return UnavailableError(f"{self.name} ended, or gave no answer in {self._seconds:g} s", hint=hint)
+
+
+def _project_options(root: Path, configs: Mapping[str, bytes]) -> dict[str, object]:
+    found = compiler_options(configs)
+    options: dict[str, object] = {
+        "allowJs": True,
+        "allowImportingTsExtensions": True,
+        "esModuleInterop": True,
+        "experimentalDecorators": True,
+        "jsx": "preserve",
+        "module": "esnext",
+        "moduleResolution": "bundler",
+        "noEmit": True,
+        "resolveJsonModule": True,
+        "target": "esnext",
+        "types": [],
+    }
+    if found.conditions:
+        options["customConditions"] = list(found.conditions)
+    if found.paths:
+        targets = {pattern: [str(root / one) for one in many] for pattern, many in found.paths}
+        options |= {"baseUrl": str(root), "paths": targets}
+    return options
+
+
+def _line_starts(data: bytes) -> list[int]:
+    """In UTF-16 code units; a byte order mark is no part of the text."""
+    starts = [0]
+    for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)|(?<=[\u2028\u2029])", data.decode("utf-8-sig", "replace")):
+        starts.append(starts[-1] + len(line.encode("utf-16-le", "surrogatepass")) // 2)
+    return starts[:-1]
+
+
+def _is_declaration(place: Place) -> bool:
+    return place.path is not None and place.path.endswith(_DECLARATIONS)
+
+
+def _stream(stream: Any) -> BinaryIO:
+    assert stream is not None
+    made: BinaryIO = stream
+    return made
