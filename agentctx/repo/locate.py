@@ -47,7 +47,7 @@ def locate(task: Task, evidence: Evidence, graph: RepoGraph, skipped: Sequence[S
     for path in named:
         reason = reason_above(path, skipped) if path not in graph.files else None
         if reason is not None:
-            raise TaskError(f"'{path}' is left out of the index: {reason}")
+            raise TaskError(f"'{path}' is left out of the index: {reason}", hint=_where(path, evidence, graph))
     notes: list[str] = []
     tests, test_units = _given_tests(task, evidence, graph, notes)
     if not task.tests:

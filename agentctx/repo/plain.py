@@ -1,112 +1,141 @@
-"""Text without a grammar -> units: sections (Markdown, TOML, INI, YAML, JSON by top-level keys) or paragraphs."""
+"""Text without a grammar -> units: sections, tables, keys, statements or paragraphs; see `plain_outline`.
+
+A part that is cut into pieces, or that holds other parts, begins with a unit of its own: its heading, key or table
+line. It is the spine of what stands below it, so that nothing is shown without the heading that it belongs to.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from agentctx.repo.languages import extension
 from agentctx.repo.parse_lines import Lines
+from agentctx.repo.plain_outline import Outline, Part, outline_of
 from agentctx.source import Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
 MAX_LINES = 40
-GROUP_LINES = 8  # keys of YAML and JSON share a unit up to here
-
-_HEADING = re.compile(rb"#{1,6}\s")
-_FENCE = re.compile(rb"\s*(```+|~~~+)")
-_TABLE = re.compile(rb"\s*\[")
-_YAML_KEY = re.compile(rb"[^\s#\-\]}].*")
-_JSON_KEY = re.compile(rb"\"[^\"]*\"\s*:")
+GROUP_LINES = 8  # small parts share a unit up to here, where the outline says so
 
 
 def units(path: str, data: bytes) -> tuple[Unit, ...]:
-    """TEXT units that tile `data`; none is longer than MAX_LINES lines."""
+    """TEXT units that tile `data`; none is longer than MAX_LINES lines, but for what must not be cut."""
     lines = Lines(data)
-    starts = _STARTS.get(extension(path), _paragraphs)(lines)
-    starts = _capped(lines, _grouped(lines, starts) if extension(path) in _KEYED else starts)
+    if not len(lines):
+        return ()
+    outline = outline_of(path, lines)
+    pieces = _pieces(lines, outline)
     made: list[Unit] = []
-    for index, first in enumerate(starts):
-        end = starts[index + 1] if index + 1 < len(starts) else len(lines)
-        span = ByteSpan(lines.start(first), lines.start(end))
-        made.append(Unit(index, UnitKind.TEXT, span, LineSpan(first + 1, end), None, ()))
-    return tuple(made)
+    for index, (piece, following) in enumerate(pairwise([*pieces, _Piece(len(lines), ())])):
+        span = ByteSpan(lines.start(piece.row), lines.start(following.row))
+        kind = UnitKind.CLOSE if piece.row == outline.close else UnitKind.TEXT
+        made.append(Unit(index, kind, span, LineSpan(piece.row + 1, following.row), None, piece.spine))
+    return _with_ends(tuple(made), outline)
 
 
-def _parts(lines: Lines, starts: list[int]) -> list[tuple[int, int]]:
-    """(first row, row after the last) of what begins at row 0 and at each start."""
-    bounds = [*sorted({0, *starts}), len(lines)] if len(lines) else []
-    return list(pairwise(bounds))
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A unit to be: its first row, and the numbers of the units that are its spine."""
+
+    row: int
+    spine: tuple[int, ...]
 
 
-def _capped(lines: Lines, starts: list[int]) -> list[int]:
-    """The starts, with row 0, and long parts cut: at their last blank row within the cap, else at the cap."""
-    out: list[int] = []
-    for first, end in _parts(lines, starts):
-        out.append(first)
-        while end - out[-1] > MAX_LINES:
-            limit = out[-1] + MAX_LINES
-            blank = next((row for row in range(limit, out[-1] + 1, -1) if lines.is_blank(row - 1)), limit)
-            out.append(blank)
+def _pieces(lines: Lines, outline: Outline) -> list[_Piece]:
+    parts = _grouped(outline, len(lines))
+    bounds = [part.row for part in parts] + [len(lines)]
+    fixed = _Fixed(outline.whole)
+    made: list[_Piece] = []
+    around: list[tuple[int, int]] = []  # (level, number of the heading's unit) of the sections that are open
+    for number, part in enumerate(parts):
+        end = bounds[number + 1]
+        while around and (not part.level or around[-1][0] >= part.level):
+            around.pop()
+        above = tuple(unit for _, unit in around)
+        has_below = number + 1 < len(parts) and parts[number + 1].level > part.level > 0
+        rows = [part.row, *_cuts(lines, fixed, part.row, end)]
+        head = part.row + part.head
+        if part.head and head < end and (has_below or len(rows) > 1) and not fixed.holds(head):
+            made.append(_Piece(part.row, above))
+            above = (*above, len(made) - 1)
+            rows = [head, *_cuts(lines, fixed, head, end)]
+        if part.level:
+            around.append((part.level, above[-1] if len(above) > len(around) else len(made)))
+        made += [_Piece(row, above) for row in rows]
+    return made
+
+
+def _grouped(outline: Outline, n_rows: int) -> list[Part]:
+    """The parts from row 0 on; where the outline says so, small ones together."""
+    parts = list(outline.parts)
+    if not parts or parts[0].row > 0:
+        parts.insert(0, Part(0))
+    if not outline.grouped:
+        return parts
+    bounds = [part.row for part in parts] + [n_rows]
+    out: list[Part] = []
+    for number, part in enumerate(parts):
+        apart = part.row in (outline.open_end, outline.close) or part.alone
+        if not out or apart or bounds[number + 1] - out[-1].row > GROUP_LINES:
+            out.append(part)
     return out
 
 
-def _grouped(lines: Lines, starts: list[int]) -> list[int]:
-    """The starts, with row 0, without those of keys that fit into one short unit with the keys before them."""
+class _Fixed:
+    """Row ranges that are never cut."""
+
+    def __init__(self, whole: Sequence[tuple[int, int]]) -> None:
+        self._whole: list[tuple[int, int]] = []
+        for first, end in sorted(whole):
+            if self._whole and first < self._whole[-1][1]:
+                self._whole[-1] = (self._whole[-1][0], max(self._whole[-1][1], end))
+            else:
+                self._whole.append((first, end))
+        self._firsts = [first for first, _ in self._whole]
+
+    def after(self, row: int) -> int:
+        """`row`, or the end of the range that a cut before `row` would break."""
+        at = bisect_right(self._firsts, row) - 1
+        return self._whole[at][1] if at >= 0 and self._whole[at][0] < row < self._whole[at][1] else row
+
+    def holds(self, row: int) -> bool:
+        return self.after(row) != row
+
+
+def _cuts(lines: Lines, fixed: _Fixed, first: int, end: int) -> list[int]:
+    """Where a long part is cut: behind a blank row, else where the text is indented least; late, if possible."""
     out: list[int] = []
-    for first, end in _parts(lines, starts):
-        if not out or end - out[-1] > GROUP_LINES:
-            out.append(first)
+    at = first
+    while end - at > MAX_LINES:
+        rows = [row for row in range(at + 1, at + MAX_LINES + 1) if not fixed.holds(row) and not lines.is_blank(row)]
+        blank = [row for row in rows if lines.is_blank(row - 1)]
+        late = [row for row in rows if row > at + MAX_LINES // 2] or rows
+        if blank:
+            at = blank[-1]
+        elif late:
+            at = min(late, key=lambda row: (lines.column(row), -row))
+        else:
+            at = fixed.after(at + MAX_LINES)
+        if at >= end:
+            break
+        out.append(at)
     return out
 
 
-def _paragraphs(lines: Lines) -> list[int]:
-    """Rows after a blank row."""
-    return [row for row in range(1, len(lines)) if lines.is_blank(row - 1) and not lines.is_blank(row)]
+def _with_ends(made: tuple[Unit, ...], outline: Outline) -> tuple[Unit, ...]:
+    """What opens and what closes the whole file belongs to everything between."""
+    if outline.close is None:
+        return made
+    ends = {unit.index for unit in made if unit.lines.start == outline.close + 1 or unit.index == 0}
+    out = []
+    for unit in made:
+        spine = tuple(sorted(({*unit.spine} | ends) - {unit.index})) if unit.index not in ends else _other(ends, unit)
+        out.append(Unit(unit.index, unit.kind, unit.span, unit.lines, unit.symbol, spine))
+    return tuple(out)
 
 
-def _markdown(lines: Lines) -> list[int]:
-    """Headings outside of fenced code."""
-    starts: list[int] = []
-    fence: bytes | None = None
-    for row in range(len(lines)):
-        text = lines.text(row)
-        match = _FENCE.match(text)
-        if match is not None and (fence is None or text.startswith(fence)):
-            fence = None if fence is not None else match[1]
-        elif fence is None and _HEADING.match(text) and lines.column(row) < 4:
-            starts.append(row)
-    return starts
-
-
-def _json(lines: Lines) -> list[int]:
-    """Rows with a key at the column of the first key."""
-    keys = [row for row in range(len(lines)) if _JSON_KEY.match(lines.text(row))]
-    return [row for row in keys if lines.column(row) == lines.column(keys[0])]
-
-
-def _matching(pattern: re.Pattern[bytes]) -> Callable[[Lines], list[int]]:
-    """Rows that match, each with the comments directly above it."""
-
-    def starts(lines: Lines) -> list[int]:
-        out: list[int] = []
-        for row in range(len(lines)):
-            if pattern.match(lines.data, lines.start(row), lines.end(row)):
-                first = row
-                while first > 0 and lines.is_comment(first - 1):
-                    first -= 1
-                out.append(first)
-        return out
-
-    return starts
-
-
-_KEYED = frozenset({"yaml", "yml", "json", "jsonc", "json5"})
-_STARTS: dict[str, Callable[[Lines], list[int]]] = {
-    "md": _markdown,
-    "markdown": _markdown,
-    **dict.fromkeys(("toml", "ini", "cfg", "conf"), _matching(_TABLE)),
-    **dict.fromkeys(("yaml", "yml"), _matching(_YAML_KEY)),
-    **dict.fromkeys(("json", "jsonc", "json5"), _json),
-}
+def _other(ends: set[int], unit: Unit) -> tuple[int, ...]:
+    """The opening needs its close and the other way round."""
+    return tuple(sorted(ends - {unit.index}))
