@@ -105,9 +105,10 @@ class Bindings:
         table = self.tables[path]
         while scope is not None:
             holder = self.symbols[scope]
-            if holder.kind is not SymbolKind.CLASS or in_class:
+            is_class = holder.kind is SymbolKind.CLASS
+            if not is_class or in_class:
                 found = self._held(table, scope, name)
-                if found is not None:
+                if found is not None and not (is_class and self._is_instances(found)):
                     return found
             in_class = False
             scope = holder.parent
@@ -117,6 +118,11 @@ class Bindings:
         if name in _BUILTINS:
             return EXTERNAL
         return self._starred(table, name)
+
+    def _is_instances(self, binding: Binding) -> bool:
+        """Whether it is a field that methods assign: no name of the class's body."""
+        symbols = [self.symbols[id] for id in binding.targets if id in self.symbols]
+        return bool(symbols) and all("instance" in symbol.traits for symbol in symbols)
 
     def _held(self, table: FileTable, scope: str | None, name: str) -> Binding | None:
         ids = table.members.get(scope, {}).get(name)

@@ -1,6 +1,7 @@
 """What Python's containers give when they are iterated, indexed, or asked by a method. Pure.
 
-A container of the library is a `Thing` of one of three shapes: `list` (of x), `dict` (of keys to values), `tuple`.
+A container of the library is a `Thing` of one of these shapes: `list` (of x), `dict` (of keys to values), `tuple`,
+`items` (pairs), `raised` (what `pytest.raises` gives: an exception in a box).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ _LISTS = (
     *("list", "List", "set", "Set", "frozenset", "FrozenSet", "deque", "Deque", "Sequence", "MutableSequence"),
     *("Iterable", "Iterator", "Collection", "Container", "Reversible", "AbstractSet", "MutableSet", "Generator"),
     *("AsyncIterable", "AsyncIterator", "AsyncGenerator", "KeysView", "ValuesView", "ContextManager", "Queue"),
-    *("AbstractContextManager", "AsyncContextManager", "AbstractAsyncContextManager", "WeakSet"),
+    *("AbstractContextManager", "AsyncContextManager", "AbstractAsyncContextManager", "WeakSet", "ContextVar"),
 )
 _DICTS = (
     *("dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict", "ChainMap"),
@@ -80,3 +81,10 @@ def item(of: Thing, index: int | None) -> Value:
             return joined(*of.args) if of.args else ()
         return of.args[index] if index < len(of.args) else ()
     return _pair(of)[1] if of.name == "dict" else element(of)
+
+
+def entered(of: Thing) -> Value:
+    """What `with` gives: what a context manager is annotated with, else something of the library."""
+    if of.name == "raised":
+        return (of,)
+    return element(of) if of.name == "list" else (Thing("", ()),)

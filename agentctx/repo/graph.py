@@ -88,9 +88,9 @@ def _resolvers(files: Sequence[FileSyntax], configs: Mapping[str, bytes]) -> dic
 
 
 def _in_order(links: Iterable[Link]) -> list[Link]:
-    def position(link: Link) -> tuple[int, int, int, str, str]:
+    def position(link: Link) -> tuple[int, int, int, Role, str]:
         reference = link.reference
-        return reference.span.start, reference.span.end, reference.line, reference.role.value, reference.name
+        return reference.span.start, reference.span.end, reference.line, reference.role, reference.name
 
     return sorted(links, key=position)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agentctx.repo.bindings import Bindings
 from agentctx.source import Resolution, Symbol, SymbolKind
 
+PROPERTIES = ("property", "cached_property", "hybrid_property", "reify")
 _TRANSPARENT = frozenset({"object", "ABC", "Protocol", "Generic"})  # external bases that add no members
 
 
@@ -27,6 +28,7 @@ class Hierarchy:
         self.classes = tuple(sorted(s.id for s in bindings.symbols.values() if s.kind is SymbolKind.CLASS))
         self._bases = {id: self._find_bases(bindings.symbols[id]) for id in self.classes}
         self._orders: dict[str, tuple[str, ...]] = {}
+        self._members: dict[tuple[str, str, bool], tuple[str, ...]] = {}
         self._direct: dict[str, list[str]] = {}
         for id in self.classes:
             for base in self._bases[id].ids:
@@ -92,12 +94,34 @@ class Hierarchy:
         return self._orders[cls]
 
     def member(self, cls: str, name: str, *, skip_own: bool = False) -> tuple[str, ...]:
-        """The first definition of a member along the order."""
-        for owner in self.order(cls)[int(skip_own) :]:
+        """The first definition of a member along the order; before what is only assigned what is declared."""
+        key = (cls, name, skip_own)
+        found = self._members.get(key)
+        if found is None:
+            found = self._members[key] = self._member(self.order(cls)[int(skip_own) :], name)
+        return found
+
+    def _member(self, owners: Sequence[str], name: str) -> tuple[str, ...]:
+        first: tuple[str, ...] = ()
+        for owner in owners:
             found = self.own(owner, name)
-            if found:
+            if found and not first:
+                if not self._is_assigned(found):
+                    return found
+                first = found
+            elif found and self._is_declared(found):
+                # `self.x = ...` goes to the property, or has the type, that a base declares.
                 return found
-        return ()
+        return first
+
+    def _is_assigned(self, ids: tuple[str, ...]) -> bool:
+        symbol = self._bindings.symbols[ids[0]]
+        return "instance" in symbol.traits and symbol.value[:1] != "{"
+
+    def _is_declared(self, ids: tuple[str, ...]) -> bool:
+        symbol = self._bindings.symbols[ids[0]]
+        is_field = symbol.kind is SymbolKind.FIELD
+        return symbol.value[:1] == "{" if is_field else symbol.kind is SymbolKind.METHOD and is_property(symbol)
 
     def is_opaque(self, cls: str) -> bool:
         """Whether some ancestor lies outside of the repository."""
@@ -133,3 +157,8 @@ def _merge(orders: Sequence[Sequence[str]], bases: Sequence[str]) -> list[str]:
         out.append(head)
         lists = [[id for id in items if id != head] for items in lists]
     return out
+
+
+def is_property(symbol: Symbol) -> bool:
+    """Whether reading the attribute calls the method."""
+    return any(decorator.rpartition(".")[2] in PROPERTIES for decorator in symbol.decorators)

@@ -16,8 +16,9 @@ def calls(links: Sequence[Link]) -> tuple[Relation, Relation]:
     """(callers, callees) from resolved calls. A module calls what its top level calls; its id is its path."""
     callers: dict[str, set[str]] = {}
     callees: dict[str, set[str]] = {}
+    call, resolved = Role.CALL, Resolution.RESOLVED
     for link in links:
-        if link.reference.role is not Role.CALL or link.state is not Resolution.RESOLVED:
+        if link.reference.role is not call or link.state is not resolved:
             continue
         caller = link.reference.scope or link.reference.path
         for target in link.targets:
@@ -29,8 +30,9 @@ def calls(links: Sequence[Link]) -> tuple[Relation, Relation]:
 def fixtures(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> Relation:
     """For each test the fixtures that it uses, also by way of other fixtures."""
     direct: dict[str, set[str]] = {}
+    fixture = Role.FIXTURE
     for link in links:
-        if link.reference.role is Role.FIXTURE and link.state is Resolution.RESOLVED and link.reference.scope:
+        if link.reference.role is fixture and link.state is Resolution.RESOLVED and link.reference.scope:
             direct.setdefault(link.reference.scope, set()).update(link.targets)
     out: dict[str, set[str]] = {}
     for test in direct:
@@ -72,9 +74,10 @@ def _uses(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> dict[str, fro
     homes: dict[str, set[str]] = {}
     uses: dict[str, set[str]] = {}
     modules = {s.id for s in symbols.values() if s.kind is SymbolKind.MODULE}
+    resolved, imports = Resolution.RESOLVED, Role.IMPORT
     for link in links:
         reference = link.reference
-        if link.state is not Resolution.RESOLVED or reference.scope is None or reference.role is Role.IMPORT:
+        if link.state is not resolved or reference.scope is None or reference.role is imports:
             continue
         used = homes.get(reference.scope)
         if used is None:

@@ -2,8 +2,9 @@
 
     name  {annotation}  @self  @cls  @super  $str  (a|b)  <a,b>     a name of the scope, an instance of an annotated
                                                                    type, a literal, one of several, a tuple
-    x.name  x()  x[]  x#2  x*  x^  x%l  x%d                         attribute, call, item, element 2, what iterating,
-                                                                   what `with` gives; a list of x, a dict to x
+    x.name  x()  x[]  x#2  x*  x^  x%l  x%d  x%r                    attribute, call, item, element 2, what iterating,
+                                                                   what `with` gives; a list of x, a dict to x,
+                                                                   what `pytest.raises` gives for x
     ?                                                               unknown
 
 The names of local variables are gone: what they hold stands in their place.
@@ -30,9 +31,24 @@ _LITERALS = {
     "float": "$float",
     "none": "$None",
 }
+_OPERATORS = {
+    "+": "__add__",
+    "-": "__sub__",
+    "*": "__mul__",
+    "/": "__truediv__",
+    "//": "__floordiv__",
+    "%": "__mod__",
+    "|": "__or__",
+    "&": "__and__",
+    "^": "__xor__",
+    "@": "__matmul__",
+    "**": "__pow__",
+    "<<": "__lshift__",
+}
 _TRANSPARENT = ("await", "parenthesized_expression", "list_splat")
 _SAME = frozenset({"list", "sorted", "set", "tuple", "reversed", "iter", "frozenset", "copy", "deepcopy"})
 _CAST = frozenset({"cast", "assert_type"})
+_SPECIAL = frozenset({"super", "next", "TypeVar", "NewType", "enumerate", "zip", "raises"})
 _CLASS_METHODS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 _QUOTES = re.compile(r"[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -89,6 +105,11 @@ class Exprs:
                 inner, suffix = node.child_by_field_name("value"), self._index(node)
             case "named_expression":
                 inner = node.child_by_field_name("value")
+            case "binary_operator":
+                operator = node.child_by_field_name("operator")
+                method = _OPERATORS.get(operator.type) if operator is not None else None
+                if method is not None:
+                    inner, suffix = node.child_by_field_name("left"), f".{method}()"
             case kind if kind in _TRANSPARENT:
                 inner = first_named(node)
         return (inner, suffix) if inner is not None else None
@@ -101,7 +122,7 @@ class Exprs:
 
     def _is_special(self, function: Node) -> bool:
         name = text_of(self._data, function).rpartition(".")[2]
-        return name in _SAME or name in _CAST or name in ("super", "next", "TypeVar", "NewType", "enumerate", "zip")
+        return name in _SAME or name in _CAST or name in _SPECIAL
 
     def _primary(self, node: Node, scope: Scope | None, at: int) -> str | None:
         kind = node.type
@@ -155,6 +176,10 @@ class Exprs:
         match name:
             case "next":
                 return f"{inner}*"
+            case "raises":
+                kinds = _plain(given[0]) if given[0].type == "tuple" else given[:1]
+                raised = choice(f"{text}()" for kind in kinds if (text := self.value(kind, scope, at)) is not None)
+                return f"{raised or '?'}%r"
             case "enumerate":
                 return f"<$int,{inner}*>%l"
             case "zip":

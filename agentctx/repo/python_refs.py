@@ -164,11 +164,13 @@ def _receiver(
         return "?", exprs.value(inner, scope, at) if inner is not None else None
     text = "".join(text.split())
     first, dot, rest = text.partition(".")
-    if owner_of(first, scope) is None:
+    owner = owner_of(first, scope)
+    if owner is None:
         return text, None
     made_of = exprs.name(first, scope, at)
-    # What the first parameter of a method is, the resolver knows.
-    return text, None if made_of is None or made_of in ("@self", "@cls") else f"{made_of}{dot}{rest}"
+    if made_of in ("@self", "@cls") and first == next(iter(owner.parameters), None):
+        return text, None  # what the first parameter of a method is, the resolver knows
+    return text, f"{made_of}{dot}{rest}" if made_of is not None else None
 
 
 def _quoted(data: bytes, captures: Captures) -> Iterator[Use]:

@@ -64,6 +64,8 @@ class Typed:
 
     def target(self, symbol: Symbol, target: Target) -> Symbol:
         """The symbol of a constant or field, completed."""
+        if target.name.parent is not None and target.name.parent.type == "attribute":
+            symbol = replace(symbol, traits=("instance",))
         annotations = (node.child_by_field_name("type") for node in target.statements)
         annotation = next((node for node in annotations if node is not None), None)
         if annotation is not None and target.statements[0].type != "type_alias_statement":

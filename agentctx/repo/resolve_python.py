@@ -9,24 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from agentctx.repo.atoms import (
-    Atom,
-    ClassAtom,
-    Function,
-    Instance,
-    Method,
-    ModuleAtom,
-    Outside,
-    Super,
-    Thing,
-    Value,
-)
+from agentctx.repo.atoms import Instance, Value
 from agentctx.repo.bindings import ACCESSORS, EXTERNAL, UNKNOWN, Binding, Bindings
 from agentctx.repo.builtin_members import OBJECT_MEMBERS
 from agentctx.repo.fixtures import Fixtures
 from agentctx.repo.guesses import Guesses
 from agentctx.repo.headers import header_starts
 from agentctx.repo.hierarchy import Hierarchy
+from agentctx.repo.members import Members
 from agentctx.repo.values import Place, Values
 from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, SymbolKind
 
@@ -43,11 +33,16 @@ class PythonResolver:
         self._fixtures = Fixtures(self.bindings, self.hierarchy)
         self._values = Values(self.bindings, self.hierarchy)
         self._guesses = Guesses(self.bindings)
+        self._members = Members(self.bindings, self.hierarchy, self._guesses)
+        # What names at the start of receivers are, in the file at hand.
+        self._firsts: dict[tuple[str | None, bool, str], tuple[Value, int | None]] = {}
+        self._locals: dict[tuple[str | None, str], Value] = {}
         self._starts: frozenset[int] = frozenset()
         self._in_headers: frozenset[int] = frozenset()
 
     def links(self, file: FileSyntax) -> Iterator[Link]:
         """The links of a file: one per reference and imported name, and one more where a class is called."""
+        self._firsts, self._locals = {}, {}
         # A receiver's first name that is a local variable has no reference of its own.
         self._starts = frozenset(ref.span.start for ref in file.references if ref.receiver is None)
         self._in_headers = frozenset(header_starts(file.references, self._symbols))
@@ -63,9 +58,26 @@ class PythonResolver:
         if reference.role is Role.FIXTURE:
             return self._fixtures.resolve(reference)
         if reference.receiver is None:
-            scope, in_class = self._place(reference)
-            return self.bindings.name(reference.path, scope, reference.name, in_class=in_class)
+            return self._name(reference)
         return self._attribute(reference, reference.receiver)
+
+    def _name(self, reference: Reference) -> Binding:
+        scope, in_class = self._place(reference)
+        binding = self.bindings.name(reference.path, scope, reference.name, in_class=in_class)
+        if in_class and binding.targets and self._is_later(reference, scope, binding.targets):
+            return self.bindings.name(reference.path, scope, reference.name, in_class=False)
+        return binding
+
+    def _is_later(self, reference: Reference, scope: str | None, targets: tuple[str, ...]) -> bool:
+        """Whether a class body names what it defines only there or later: `list: list`, `@property def property`.
+
+        An annotation may name what comes later in the class.
+        """
+        symbols = [self._symbols[id] for id in targets if id in self._symbols]
+        at, is_type = reference.span.start, reference.role is Role.TYPE
+        return bool(symbols) and all(
+            s.parent == scope and s.span.end > at and (s.span.start <= at or not is_type) for s in symbols
+        )
 
     def _place(self, reference: Reference) -> tuple[str | None, bool]:
         """The scope where names are looked up: decorators, defaults and annotations belong to the one around."""
@@ -84,10 +96,12 @@ class PythonResolver:
         if reference.role is Role.DECORATOR and reference.name in ACCESSORS:
             return EXTERNAL  # `@x.setter`
         value, via = self._receiver(reference, receiver)
-        binding = self._member(value, reference) if value else None
+        binding = self._members.of(value, reference.name, reference.path) if value else None
         if binding is None:
             return self._guesses.member(reference.path, reference.name)
-        return binding if binding.via == via else replace(binding, via=via)
+        if binding.via == via:
+            return binding
+        return Binding(binding.state, binding.targets, binding.module, via, binding.origin)
 
     def _receiver(self, reference: Reference, receiver: str) -> tuple[Value, int | None]:
         """What a receiver is, and the import that brings its first name in."""
@@ -103,13 +117,20 @@ class PythonResolver:
 
     def _first(self, reference: Reference, first: str, length: int) -> tuple[Value, int | None]:
         """What the first name of a receiver is, and the import that brings it in."""
-        is_local = reference.span.start - length - 1 not in self._starts
-        if is_local:
+        if reference.span.start - length - 1 in self._starts:
+            scope, in_class = self._place(reference)
+            key = (scope, in_class, first)
+            found = self._firsts.get(key)
+            if found is None:
+                binding = self.bindings.name(reference.path, scope, first, in_class=in_class)
+                found = self._firsts[key] = self._values.of_binding(binding, f"builtins.{first}"), binding.via
+            return found
+        local = (reference.scope, first)
+        value = self._locals.get(local)
+        if value is None:
             cls = self._class_around(reference, first)
-            return (Instance(cls),) if cls is not None else (), None
-        scope, in_class = self._place(reference)
-        binding = self.bindings.name(reference.path, scope, first, in_class=in_class)
-        return self._values.of_binding(binding, f"builtins.{first}"), binding.via
+            value = self._locals[local] = (Instance(cls),) if cls is not None else ()
+        return value, None
 
     def _class_around(self, reference: Reference, receiver: str | None = None) -> str | None:
         """The class of the method around a reference, also from functions nested in it.
@@ -124,40 +145,6 @@ class PythonResolver:
         first = _FIRST_PARAMETER.search(symbol.signature)
         is_bound = first is not None and first[1] == receiver and "staticmethod" not in symbol.decorators
         return symbol.parent if is_bound else None
-
-    # ------------------------------------------------------------ members
-
-    def _member(self, value: Value, reference: Reference) -> Binding | None:
-        """The attribute of one of several values; None where none of them can be looked into."""
-        found = [binding for atom in value if (binding := self._of_atom(atom, reference)) is not None]
-        for state in (Resolution.RESOLVED, Resolution.AMBIGUOUS):
-            ids = tuple(dict.fromkeys(id for b in found if b.state is state for id in b.targets))
-            if ids or any(b.state is state for b in found):
-                return replace(next(b for b in found if b.state is state), targets=ids)
-        return found[0] if found else None
-
-    def _of_atom(self, atom: Atom, reference: Reference) -> Binding | None:
-        match atom:
-            case ModuleAtom(module):
-                return self.bindings.export(module, reference.name)
-            case ClassAtom(id) | Instance(id):
-                return self._of_class(id, reference)
-            case Super(id, _):
-                found = self.hierarchy.member(id, reference.name, skip_own=True)
-                return Binding(Resolution.RESOLVED, found) if found else None
-            case Outside() | Thing() | Method() | Function():
-                return EXTERNAL
-        return None
-
-    def _of_class(self, cls: str, reference: Reference) -> Binding:
-        name = reference.name
-        found = self.hierarchy.member(cls, name)
-        if found:
-            return Binding(Resolution.RESOLVED, found)
-        below = {id for sub in self.hierarchy.subclasses(cls) for id in self.hierarchy.own(sub, name)}
-        if below:
-            return Binding(Resolution.AMBIGUOUS, self._guesses.nearest(below, reference.path))
-        return EXTERNAL if name in OBJECT_MEMBERS or self.hierarchy.is_opaque(cls) else UNKNOWN
 
     def _super(self, reference: Reference) -> Binding:
         cls = self._class_around(reference)

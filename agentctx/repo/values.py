@@ -7,7 +7,7 @@ was cut short there is not remembered, so no answer depends on which question ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentctx.repo import containers
 from agentctx.repo.annotations import Annotations
@@ -27,19 +27,17 @@ from agentctx.repo.atoms import (
     joined,
 )
 from agentctx.repo.bindings import Binding, Bindings
-from agentctx.repo.hierarchy import Hierarchy
+from agentctx.repo.hierarchy import Hierarchy, is_property
 from agentctx.repo.outside import attribute_of, result_of_call, thing_of
 from agentctx.repo.value_text import Term, parse_value
 from agentctx.source import Resolution, Symbol, SymbolKind
 
 MAX_DEPTH = 10
 MAX_STEPS = 400  # evaluations for one question
-PROPERTIES = ("property", "cached_property", "hybrid_property", "reify")
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "ReprEnum"})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where names are looked up. `owner`: the class whose instance `self` is; None: that of the method around."""
 
     path: str
@@ -132,7 +130,7 @@ class Values:
     # ------------------------------------------------------------ steps
 
     def _step(self, value: Value, step: str) -> Value:
-        if not value:
+        if not value and step[0] != "%":
             return ()
         match step[0]:
             case ".":
@@ -144,8 +142,7 @@ class Values:
             case "^":
                 return self._each(self._entered, value)
             case "%":
-                shape = "list" if step == "%l" else "dict"
-                return (containers.container(shape, value) if shape == "list" else Thing(shape, ((), value)),)
+                return (_boxed(step, value),)
         index = int(step[1:]) if step[0] == "#" else None
         return joined(*(self._item(atom, index) for atom in value))
 
@@ -184,7 +181,7 @@ class Values:
 
     def _entered(self, atom: Atom) -> Value:
         if isinstance(atom, Thing):
-            return containers.element(atom) if atom.name == "list" else (Thing("", ()),)
+            return containers.entered(atom)
         if not isinstance(atom, Instance):
             return ()
         for name in ("__enter__", "__aenter__"):
@@ -215,6 +212,8 @@ class Values:
                 return self.of_symbols(self._hierarchy.member(id, name, skip_own=True), owner)
             case Outside(outer):
                 return (Outside(f"{outer}.{name}"),)
+            case Thing("raised", args) if name == "value":
+                return args[0]
             case Thing():
                 method = containers.method(atom, name)
                 return (method if method is not None else attribute_of(atom, name),)
@@ -328,10 +327,11 @@ _KEEPING = frozenset(
 )
 
 
+def _boxed(step: str, value: Value) -> Thing:
+    if step == "%d":
+        return containers.container("dict", (), value)
+    return containers.container("list" if step == "%l" else "raised", value)
+
+
 def _is_dotted(text: str) -> bool:
     return text.replace(".", "").isidentifier()
-
-
-def is_property(symbol: Symbol) -> bool:
-    """Whether reading the attribute calls the method."""
-    return any(decorator.rpartition(".")[2] in PROPERTIES for decorator in symbol.decorators)
