@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agentctx.repo.parse_lines import Lines
-from agentctx.repo.plain_outline import Outline, Part, outline_of
+from agentctx.repo.plain_outline import outline_of
+from agentctx.repo.plain_parts import Outline, Part
 from agentctx.source import Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
