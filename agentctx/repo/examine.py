@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from agentctx.repo import scan_rules
 from agentctx.repo.cache import SyntaxCache, key_of
@@ -17,6 +18,7 @@ from agentctx.repo.entry import FileEntry
 from agentctx.repo.languages import is_test_path
 from agentctx.repo.parse import parse
 from agentctx.repo.syntax_codec import encode
+from agentctx.repo.tree_cache import TreeRow
 from agentctx.source import FileSyntax, SourceFile
 
 
@@ -86,11 +88,22 @@ def _parsed(file: SourceFile, known: Mapping[str, CatalogRow], key: str) -> Exam
     return Examined(file.path, None, entry_of(file), catalog_row(file.data, syntax.symbols), syntax)
 
 
-def read_and_examine(root: Path, paths: Sequence[str], cache: SyntaxCache | None) -> list[Examined]:
-    """`examine` of files on disk."""
+def read_and_examine(
+    root: Path, paths: Sequence[str], cache: SyntaxCache | None, old: Mapping[str, TreeRow] = MappingProxyType({})
+) -> list[Examined]:
+    """`examine` of files on disk. `old`: rows of files that may have been touched only, not changed."""
     found: list[SourceFile | tuple[str, str]] = []
     for path in paths:
         data = load(root, path)
         verdict = data if isinstance(data, str) else judged(path, data)
         found.append((path, verdict) if isinstance(verdict, str) else verdict)
-    return examine(found, cache)
+    same = {one.path: old[one.path] for one in found if isinstance(one, SourceFile) and _is_same(one, old)}
+    fresh = iter(examine([one for one in found if not (isinstance(one, SourceFile) and one.path in same)], cache))
+    return [
+        Examined(path, None, row.entry, row.row) if (row := same.get(path)) is not None else next(fresh)
+        for path in paths
+    ]
+
+
+def _is_same(file: SourceFile, old: Mapping[str, TreeRow]) -> bool:
+    return file.path in old and old[file.path].entry == entry_of(file)

@@ -26,11 +26,18 @@ Made = FileSyntax | bytes  # encoded where another process made it
 class Job:
     """Examines files once. `rows`: new rows by path; `made`: their syntax, with `keep`.
 
-    `started`: nanoseconds since the epoch, before any file was looked at.
+    `started`: nanoseconds since the epoch, before any file was looked at. `old`: rows of before, fresh or not.
     """
 
     def __init__(
-        self, root: Path, store: IndexStore | None, started: int, *, keep: bool, pending: Pending | None = None
+        self,
+        root: Path,
+        store: IndexStore | None,
+        started: int,
+        old: Mapping[str, TreeRow],
+        *,
+        keep: bool,
+        pending: Pending | None = None,
     ) -> None:
         self.rows: dict[str, TreeRow] = {}
         self.made: dict[str, Made] = {}
@@ -38,6 +45,7 @@ class Job:
         self._root = root
         self._cache = store.syntax if store is not None else None
         self._started = started
+        self._old = old
         self._keep = keep
         self._writer = Writer(store, pending)
         self._notes: list[str] = []
@@ -75,7 +83,7 @@ class Job:
                 self._notes.append(f"parsed in one process: {error}")
         left = [path for path in paths if path not in done]
         for at in range(0, len(left), BATCH_FILES):
-            yield from read_and_examine(self._root, left[at : at + BATCH_FILES], self._cache)
+            yield from read_and_examine(self._root, left[at : at + BATCH_FILES], self._cache, self._old)
 
     def _add_row(self, row: TreeRow) -> None:
         self.rows[row.path] = row

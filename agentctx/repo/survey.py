@@ -73,7 +73,7 @@ def survey(
         memory.pending = Pending()
     # All of a tree is written at once; only what comes later may wait.
     pending = memory.pending if memory is not None and memory.root == root else None
-    job = Job(root, store, started, keep=len(looked) <= KEEP_FILES, pending=pending)
+    job = Job(root, store, started, old, keep=len(looked) <= KEEP_FILES, pending=pending)
     job.run([one for one in looked if isinstance(one, ToRead)], processes)
     hidden = {path: old[path] for path in buffers if path in old}
     on_disk = rows | job.rows | hidden
@@ -112,7 +112,7 @@ def update(memory: IndexMemory, paths: Iterable[str], store: IndexStore | None =
     if any(path.decode() not in memory.rows for path in wanted):
         listed = frozenset(list_tree(root).paths)  # git knows which new files are ignored
         wanted = tuple(path for path in wanted if path in listed or path.decode() in memory.rows)
-    job = Job(root, store, time.time_ns(), keep=True, pending=memory.pending)
+    job = Job(root, store, time.time_ns(), memory.rows, keep=True, pending=memory.pending)
     looked = list(look(root, wanted, frozenset(), memory.rows))
     job.run([one for one in looked if isinstance(one, ToRead)], 1)
     gone = [one.path for one in looked if isinstance(one, Skipped) and one.path in memory.rows]
