@@ -169,6 +169,7 @@ def test_rivals_are_named() -> None:
         ("t/a.py::test_x[a b] - E: [1]", "t/a.py", ("test_x",), "a b"),
         ("t/a.py::test_x[a[0]]", "t/a.py", ("test_x",), "a[0]"),
         ("t/a.py::test_x[::1]", "t/a.py", ("test_x",), "::1"),
+        ("t/a.py::test_x[[a] - b] - E: [1]", "t/a.py", ("test_x",), "[a] - b"),
         ("t/a.py::test_x[]", "t/a.py", ("test_x",), ""),
         ("my t/a b.py::test_x", "my t/a b.py", ("test_x",), None),
         ("t/a.py::TestA::()::test_x", "t/a.py", ("TestA", "test_x"), None),
