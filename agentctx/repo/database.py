@@ -40,6 +40,8 @@ class Database:
             return otherwise, ()
         try:
             with self._open() as db:
+                if not _layout(db) and not _has_tables(db):
+                    return otherwise, ()  # a process was killed before it had written anything
                 self._check(db)
                 return query(db), ()
         except (sqlite3.Error, OSError) as error:
@@ -86,10 +88,8 @@ class Database:
 
     def _check(self, db: sqlite3.Connection) -> None:
         found = _layout(db)
-        if found != self._layout and (found or _has_tables(db)):
+        if found != self._layout:
             raise OtherLayout(f"its layout is {found}, this program's is {self._layout}")
-        if not found:
-            raise sqlite3.OperationalError("it is empty")
 
     def complaint(self, error: Exception) -> str:
         return f"{self._what} {self.path} was not used: {error}"

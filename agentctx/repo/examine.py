@@ -67,7 +67,10 @@ def entry_of(file: SourceFile) -> FileEntry:
 
 
 def examine(found: Sequence[SourceFile | tuple[str, str]], cache: SyntaxCache | None) -> list[Examined]:
-    """What `found` says, in its order: files, or (path, reason). What `cache` knows is not parsed."""
+    """What `found` says, in its order: files, or (path, reason). What `cache` knows is not parsed.
+
+    Where the cache can't be read, it says so when it is written to.
+    """
     files = [one for one in found if isinstance(one, SourceFile)]
     keys = {file.path: key_of(file) for file in files}
     known = cache.rows(list(keys.values()))[0] if cache is not None else {}
