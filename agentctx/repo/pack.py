@@ -151,7 +151,10 @@ def _test_blocks(
     notes: tuple[str, ...] = ()
     if in_part:
         limit = "they exceed a quarter of the window"
-        notes = (f"{in_part} of {len(symbols) + len(given.located.test_units)} failing tests and fixtures are packed in part or not at all: {limit}",)
+        notes = (
+            f"{in_part} of {len(symbols) + len(given.located.test_units)} failing tests and fixtures are in part "
+            f"or not packed at all: {limit}",
+        )
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     blocks = _file_blocks(given, units, Section.TESTS, {})
     return blocks, notes

@@ -329,7 +329,7 @@ def test_the_hash_seed_does_not_matter(repo: Callable[[str], Repo]) -> None:
 def test_the_order_of_files_does_not_matter(chunks: Understood) -> None:
     graph = chunks.index.graph
     shuffled = replace(graph, files=dict(reversed(graph.files.items())), symbols=dict(reversed(graph.symbols.items())))
-    data = dict(reversed(chunks.index.data.items()))
+    data = dict(reversed(list(chunks.index.data.items())))
     again = replace(chunks, index=replace(chunks.index, graph=shuffled, data=data))
     one, other = packed(chunks, 1200), packed(again, 1200)
     assert other.document.text == one.document.text
