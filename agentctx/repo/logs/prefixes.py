@@ -27,7 +27,7 @@ _ALWAYS = (
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d+)?"
 _MOSTLY = (
     re.compile(rf"^\[?\d{{4}}[-/]\d\d[-/]\d\d[ T]{_TIME}(?:Z|[+-]\d\d:?\d\d)?\]?:? ", re.M),
-    re.compile(rf"^\[{_TIME}\](?: ?[A-Za-z]?:[ \t]+| )(?:\[Step \d+/\d+\] )?", re.M),  # TeamCity and others
+    re.compile(rf"^\[{_TIME}\](?:[A-Za-z]:[ \t]+| ?:[ \t]+| )(?:\[Step \d+/\d+\] )?", re.M),  # TeamCity and others
     re.compile(rf"^{_TIME} (?=\S| )", re.M),  # Jenkins' time stamper
     re.compile(rf"^[A-Z][a-z][a-z] [ \d]\d {_TIME} \S+ [\w./-]+(?:\[\d+\])?: ", re.M),  # journald
     re.compile(r"^\[[\w-]+:L\d+:\d+s\] ", re.M),  # Drone
