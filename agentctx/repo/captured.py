@@ -19,14 +19,14 @@ class Captured:
     tags: dict[int, str] = field(default_factory=dict)  # node id -> `unit.*` capture, those of blocks aside
     comments: list[Node] = field(default_factory=list)
     definitions: list[tuple[str, Captures]] = field(default_factory=list)  # kind, the match
-    n_errors: int = 0
+    errors: list[int] = field(default_factory=list)  # where ERROR and MISSING nodes start, sorted
 
 
 def captured(matches: Matches) -> Captured:
     """The matches, sorted."""
     out = Captured()
     blocks: dict[int, Node] = {}
-    errors: set[int] = set()
+    errors: dict[int, int] = {}
     for _, match in matches:
         for name, nodes in match.items():
             what = _GROUPS.get(name) or _group(name)
@@ -43,9 +43,9 @@ def captured(matches: Matches) -> Captured:
             elif what == "comment":
                 out.comments += nodes
             else:
-                errors.update(node.id for node in nodes)
+                errors.update((node.id, node.start_byte) for node in nodes)
     out.blocks = outer_first(blocks.values())
-    out.n_errors = len(errors)
+    out.errors = sorted(errors.values())
     return out
 
 

@@ -24,6 +24,7 @@ from agentctx.source import UnitKind
 
 WHOLE_DEFINITION_LINES = 3
 DOC_LINES = 4  # the rest of a longer doc is a unit of its own
+BROKEN_LINES = 60  # longest statement with a syntax error in its skeleton that stays whole
 MIN_REGION_LINES = 2  # a shorter block of a compound statement costs as much as the comment in its place
 
 Steps = Iterator["Steps"]
@@ -57,6 +58,7 @@ class BlockWalk:
         self.blocks = found.blocks
         self.extents = extents
         self.pieces = Pieces(lines, found)
+        self.errors = found.errors
         self.drafts: list[Draft] = []
         self.floor = lines.licence_end()  # the last row that is taken
         self._block_starts = [node.start_byte for node in found.blocks]
@@ -260,7 +262,18 @@ class BlockWalk:
             if pieces and pieces[-1].last - pieces[0].first + 1 >= least:
                 out.append(Region(number, pieces, self._around(piece, node)))
                 at = max(at, bisect_left(self._block_starts, node.end_byte))
-        return out
+        return [] if piece.n_rows <= BROKEN_LINES and self._is_broken(piece, out) else out
+
+    def _is_broken(self, piece: Piece, regions: Sequence[Region]) -> bool:
+        """Whether the skeleton of the piece holds a syntax error: its parts alone may not be what they seem."""
+        at = bisect_left(self.errors, piece.start)
+        while at < len(self.errors) and self.errors[at] <= piece.end:
+            error = self.errors[at]
+            around = next((r for r in regions if r.pieces[0].start <= error <= r.pieces[-1].end), None)
+            if around is None:
+                return True
+            at = bisect_left(self.errors, around.pieces[-1].end + 1)
+        return False
 
     def _around(self, piece: Piece, node: Node) -> Extent | None:
         """The innermost definition in the piece that holds `node`."""

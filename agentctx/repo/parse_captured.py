@@ -52,7 +52,7 @@ def parse_captured(file: SourceFile, language: str) -> FileSyntax:
         references=names.references,
         imports=names.imports,
         exports=names.exports,
-        n_errors=found.n_errors,
+        n_errors=len(found.errors),
         is_test=file.is_test,
         package=names.package,
     )

@@ -73,7 +73,7 @@ class Pieces:
         stack = list(reversed(block.named_children))
         while stack:
             node = stack.pop()
-            if node.id in self._comments:
+            if node.id in self._comments or node.start_byte == node.end_byte:
                 continue
             if self._tags.get(node.id) == "inline":
                 row = node.start_point[0]

@@ -7,6 +7,7 @@ import click
 from agentctx.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "fuzz": ("agentctx.cli.bench.fuzz:fuzz", "Whether broken files and logs are read without a fault."),
     "index": ("agentctx.cli.bench.index:index", "How fast the index is: cold, warm, one file saved."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
 }
