@@ -5,8 +5,9 @@ Rules:
   package counts as its file; an empty file can't be a target of ours and is left out.
 - `RESOLVED` agrees when every target of ours is one that the oracle names. Equal to a declaration are the others of
   the same qualified name in that file (overloads, property setters, an `if` and its `else`), and to a class its own
-  constructor. A stub and the code beside it are the same. What a module hands out as its default or as a whole,
-  without a name, is the module.
+  constructor. A stub, or a declaration file, and the code of the same qualified name are the same. What a module
+  hands out as its default or as a whole, without a name, is the module. A function expression is what it is given to.
+- Where the oracle stops at the import that binds a name, what it says of the import itself counts.
 - `AMBIGUOUS` and `UNKNOWN` count as unresolved. `RESOLVED` where the oracle says that the definition is outside of
   the repository is wrong; where the oracle knows nothing, it isn't counted.
 """
@@ -14,20 +15,19 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from agentctx.bench.declared import Declared
 from agentctx.bench.import_places import IMPORT_PLACES
-from agentctx.bench.oracle import Answer, Oracle, Place, Position
+from agentctx.bench.oracle import Answer, Oracle
 from agentctx.repo.graph import build_graph
 from agentctx.repo.parse import parse
 from agentctx.repo.resolvers.families import config_names
 from agentctx.repo.scan import scan
-from agentctx.source import FileSyntax, Link, RepoGraph, Resolution, Role, SourceFile, Symbol, SymbolKind
+from agentctx.source import FileSyntax, Link, Resolution, Role, SourceFile
 
 KINDS: Mapping[Role, str] = {
     Role.CALL: "calls",
@@ -124,20 +124,42 @@ def compare(
     links: dict[str, list[Link]] = {}
     for link in graph.links:
         links.setdefault(link.reference.path, []).append(link)
-    checked: list[Checked] = []
+    answered: list[tuple[_Asked, Answer]] = []
     for file in files:
         asked = [*_asked(file, graph.files[file.path], links.get(file.path, ()))]
-        answers = oracle.definitions(file.path, [declared.position(file.path, at) for at, _ in asked])
-        checked += [
-            found
-            for (_, link), answer in zip(asked, answers, strict=True)
-            if (found := declared.check(link, answer)) is not None
-        ]
-    return Comparison(oracle.name, len(files), len(checked), tuple(_rows(checked)), tuple(checked))
+        answers = oracle.definitions(file.path, [declared.position(file.path, one.at) for one in asked])
+        answered += zip(asked, answers, strict=True)
+    bound = {(one.link.reference.path, one.binds): answer for one, answer in answered if one.binds is not None}
+    checked = (_check(one.link, declared.followed(answer, bound), declared) for one, answer in answered)
+    return _comparison(oracle.name, len(files), tuple(found for found in checked if found is not None))
 
 
-def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link]) -> Iterator[tuple[int, Link]]:
-    """(the byte to ask for, our link) of every name as it is written. Fixtures are known to pytest only."""
+def _comparison(oracle: str, n_files: int, checked: tuple[Checked, ...]) -> Comparison:
+    return Comparison(oracle, n_files, len(checked), tuple(_rows(checked)), checked)
+
+
+def _check(link: Link, answer: Answer, declared: Declared) -> Checked | None:
+    """None where the oracle doesn't know, or where there is nothing that could be a target."""
+    if link.reference.role is Role.NAME and link.reference.name.startswith("__"):
+        return None
+    if not answer or not declared.can_be_targets(answer):
+        return None
+    inside = any(declared.is_indexed(place) for place in answer)
+    agrees = link.state is Resolution.RESOLVED and declared.covers(answer, link.targets)
+    return Checked(link, answer, inside, agrees)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A name as it is written. `at`: its first byte; `binds`: the name in the file that an import gives it."""
+
+    at: int
+    link: Link
+    binds: str | None = None
+
+
+def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link]) -> Iterator[_Asked]:
+    """Every name as it is written. Fixtures are known to pytest only."""
     by_import: dict[tuple[int, str, str | None], Link] = {}
     for link in links:
         reference = link.reference
@@ -146,89 +168,12 @@ def _asked(file: SourceFile, syntax: FileSyntax, links: Sequence[Link]) -> Itera
         elif reference.role in KINDS:
             written = file.data[reference.span.start : reference.span.end].decode("utf-8", "replace")
             if written == reference.name:  # not so for the `__init__` that a call of a class implies
-                yield reference.span.start, link
+                yield _Asked(reference.span.start, link)
     for item, at in zip(syntax.imports, IMPORT_PLACES[file.language or ""](syntax, file.data), strict=True):
         receiver = "." * item.level + item.module if item.name is not None else None
         named = by_import.get((item.line, item.name or item.module, receiver))
         if at is not None and named is not None:
-            yield at, named
-
-
-_STUB = re.compile(r"(?<=\.py)i$")
-_CONSTRUCTORS = ("__init__", "__new__", "constructor")
-_WHOLE = re.compile(rb"export\s+default\b|export\s*=|(?:module\.)?exports\s*=")
-
-
-class Declared:
-    """The graph's symbols by where their names stand."""
-
-    def __init__(self, graph: RepoGraph, files: Sequence[SourceFile]) -> None:
-        self._symbols = graph.symbols
-        self._data = {file.path: file.data for file in files}
-        self._starts = {path: _starts(data) for path, data in self._data.items()}
-        self._at: dict[Place, str] = {}
-        self._named: dict[tuple[str, str], list[str]] = {}
-        for symbol in graph.symbols.values():
-            is_module = symbol.kind is SymbolKind.MODULE
-            at = Position(0, 0) if is_module else self.position(symbol.path, symbol.name_span.start)
-            self._at[Place(symbol.path, at.line, at.column)] = symbol.id
-            self._named.setdefault(_bare(symbol), []).append(symbol.id)
-
-    def position(self, path: str, byte: int) -> Position:
-        starts = self._starts[path]
-        line = _row(starts, byte)
-        before = self._data[path][starts[line] : byte].decode("utf-8", "replace")
-        return Position(line, len(before.encode("utf-16-le")) // 2)
-
-    def check(self, link: Link, answer: Answer) -> Checked | None:
-        """None where the oracle doesn't know, or where there is nothing that could be a target."""
-        if link.reference.role is Role.NAME and link.reference.name.startswith("__"):
-            return None
-        inside = any(place.path in self._data for place in answer)
-        if not answer or (inside and not any(self._data.get(place.path or "") for place in answer)):
-            return None
-        allowed = {id for place in answer for id in self._alike(place)}
-        agrees = link.state is Resolution.RESOLVED and all(self._key(id) in allowed for id in link.targets)
-        return Checked(link, answer, inside, agrees)
-
-    def _alike(self, place: Place) -> Iterator[tuple[str, str]]:
-        """The (path, qualified name)s that a declaration stands for."""
-        id = self._at.get(place)
-        if id is None:
-            if place.path is not None and _WHOLE.match(self._data.get(place.path, b""), self._byte(place)):
-                yield place.path, ""
-            return
-        path, qualname = self._key(id)
-        yield path, qualname
-        owner, _, name = qualname.rpartition(".")
-        if self._symbols[id].kind is SymbolKind.CLASS:
-            yield from ((path, f"{qualname}.{constructor}") for constructor in _CONSTRUCTORS)
-        elif name in _CONSTRUCTORS:
-            yield path, owner
-
-    def _byte(self, place: Place) -> int:
-        """Where a place is, in a file of which we know the text; columns of lines that are not ASCII are too small."""
-        starts = self._starts.get(place.path or "", ())
-        return starts[place.line] + place.column if place.line < len(starts) else 0
-
-    def _key(self, id: str) -> tuple[str, str]:
-        return _bare(self._symbols[id])
-
-
-def _bare(symbol: Symbol) -> tuple[str, str]:
-    return _STUB.sub("", symbol.path), symbol.qualname
-
-
-def _starts(data: bytes) -> list[int]:
-    """The first byte of each line, as language servers count them."""
-    starts = [0]
-    for line in data.replace(b"\r\n", b" \n").replace(b"\r", b"\n").split(b"\n")[:-1]:
-        starts.append(starts[-1] + len(line) + 1)
-    return starts
-
-
-def _row(starts: Sequence[int], byte: int) -> int:
-    return bisect_right(starts, byte) - 1
+            yield _Asked(at, named, item.alias or None)
 
 
 def _rows(checked: Sequence[Checked]) -> Iterator[Row]:

@@ -28,6 +28,12 @@ PROGRAM = "tsserver"
 BATCH = 100  # all questions of a batch fit into a pipe's buffer: neither side waits for the other to read
 SECONDS = 600.0  # for one batch: the first one loads the project
 _DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
+# `exports.a = a`, `module.exports = a`, `export default a`; `{a}`
+_HANDED_ON = re.compile(
+    r"(?:(?:module\.)?exports(?:\.[\w$]+)?\s*=\s*(?:module\.exports\s*=\s*)?|export\s+default\s+)"
+    r"(?=[A-Za-z_$][\w$]*\s*(?:;|\n|$))"
+)
+_SHORTHAND = re.compile(r"[A-Za-z_$][\w$]*(?=\s*[,}])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class TsServerOracle:
         self._paths = paths
         self._options = _project_options(self._root, configs)
         self._seconds = seconds
+        self._texts: dict[str, str] = {}
         self._starts: dict[str, list[int]] = {}  # file -> where its lines start
         self._last = 0
         self.failures = 0  # questions that the server answered with an error
@@ -123,7 +130,9 @@ class TsServerOracle:
         file = str(self._root / path)
         self._send("open", {"file": file})
         questions = [{"file": file, "line": at.line + 1, "offset": at.column + 1} for at in positions]
-        found = [self._declared(body) for body in self._in_batches("definition-full", questions)]
+        bodies = list(self._in_batches("definition-full", questions))
+        found = [self._declared(body) for body in bodies]
+        self._add_behind_uses(found, bodies)
         declared = [at for at, places in enumerate(found) if any(_is_declaration(place) for place in places)]
         behind = self._in_batches("findSourceDefinition", [questions[at] for at in declared])
         for at, body in zip(declared, behind, strict=True):
@@ -133,8 +142,42 @@ class TsServerOracle:
 
     def _declared(self, body: Any) -> set[Place]:
         """An import of what isn't there stands for nothing, though the server names the import itself."""
-        items = [item for item in body or () if not item.get("failedAliasResolution")]
+        items = [item for item in body or () if not item.get("failedAliasResolution") and item["kind"] != "alias"]
         return {self._at(item["fileName"], item["textSpan"]["start"]) for item in items}
+
+    def _add_behind_uses(self, found: Sequence[set[Place]], bodies: Sequence[Any]) -> None:
+        """The server stops at `{a}` and `exports.a = a`, which only hand `a` on: it is asked for that `a` too."""
+        hops = [
+            (number, item["fileName"], offset)
+            for number, body in enumerate(bodies)
+            for item in body or ()
+            if (offset := self._handed_on(item)) is not None
+        ]
+        wanted = list(dict.fromkeys((name, offset) for _, name, offset in hops))
+        places = [self._at(name, offset) for name, offset in wanted]
+        questions = [
+            {"file": name, "line": place.line + 1, "offset": place.column + 1}
+            for (name, _), place in zip(wanted, places, strict=True)
+        ]
+        answers = dict(zip(wanted, self._in_batches("definition-full", questions), strict=True))
+        for number, name, offset in hops:
+            found[number].update(self._declared(answers[name, offset]))
+
+    def _handed_on(self, item: Mapping[str, Any]) -> int | None:
+        name, start = item["fileName"], item["textSpan"]["start"]
+        if self._inside(name) is None:
+            return None
+        match = _HANDED_ON.match(self._text(name), start)
+        if match is not None:
+            return match.end()
+        return start if item["kind"] == "property" and _SHORTHAND.match(self._text(name), start) else None
+
+    def _text(self, name: str) -> str:
+        """A file's text; as offsets count UTF-16, other planes' characters are two of it."""
+        if name not in self._texts:
+            text = Path(name).read_bytes().decode("utf-8-sig", "replace")
+            self._texts[name] = re.sub(r"[\U00010000-\U0010ffff]", "??", text)
+        return self._texts[name]
 
     def _at(self, name: str, offset: int) -> Place:
         """`offset` counts UTF-16 code units from the start of the file."""
@@ -142,7 +185,7 @@ class TsServerOracle:
         if inside is None:
             return Place(None, 0, 0)
         if name not in self._starts:
-            self._starts[name] = _line_starts(Path(name).read_bytes())
+            self._starts[name] = _line_starts(self._text(name))
         line = bisect_right(self._starts[name], offset) - 1
         return Place(inside, line, offset - self._starts[name][line])
 
@@ -230,11 +273,10 @@ def _project_options(root: Path, configs: Mapping[str, bytes]) -> dict[str, obje
     return options
 
 
-def _line_starts(data: bytes) -> list[int]:
-    """In UTF-16 code units; a byte order mark is no part of the text."""
+def _line_starts(text: str) -> list[int]:
     starts = [0]
-    for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)|(?<=[\u2028\u2029])", data.decode("utf-8-sig", "replace")):
-        starts.append(starts[-1] + len(line.encode("utf-16-le", "surrogatepass")) // 2)
+    for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)|(?<=[\u2028\u2029])", text):
+        starts.append(starts[-1] + len(line))
     return starts[:-1]
 
 
