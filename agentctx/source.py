@@ -118,7 +118,8 @@ class Symbol:
     form: str = ""  # of a CLASS: class, interface, trait, struct, enum, type, namespace, impl; '' where all are classes
     type: str | None = None  # declared type of a field or constant, return type of a function: dotted, bare
     value: str = ""  # what it holds, or what calling it gives, in the notation of its language's resolver
-    traits: tuple[str, ...] = ()  # `name=x` and `autouse` of a fixture; `instance`: a field that only methods assign
+    # `name=x`, `autouse`: of a fixture; `plugin=m`: of pytest_plugins; `instance`: a field that only methods assign
+    traits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

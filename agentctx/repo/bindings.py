@@ -152,10 +152,31 @@ class Bindings:
         return external
 
     def _is_public(self, module: Module, name: str) -> bool:
-        table = self.tables.get(module.path or "")
-        if table is None:
-            return False
-        return name in table.file.exports if table.file.exports else not name.startswith("_")
+        """Whether a star import of the module brings the name in."""
+        stack, seen = [module], {module}
+        while stack:
+            at = stack.pop()
+            table = self.tables.get(at.path or "")
+            if table is None:
+                continue
+            exports = table.file.exports
+            if name in exports if exports else not name.startswith("_"):
+                return True
+            for entry in exports:
+                inner = self._exporting(table, entry[1:]) if entry[:1] == "*" else None
+                if inner is not None and inner not in seen:
+                    seen.add(inner)
+                    stack.append(inner)
+        return False
+
+    def _exporting(self, table: FileTable, dotted: str) -> Module | None:
+        """The module whose `__all__` another one takes over."""
+        first, *rest = dotted.split(".")
+        imports = table.imports.get(None, {}).get(first)
+        binding = self._best(imports) if imports is not None else UNKNOWN
+        for part in rest:
+            binding = self.export(binding.module, part) if binding.module is not None else UNKNOWN
+        return binding.module
 
     # ------------------------------------------------------------ imports
 

@@ -28,18 +28,20 @@ def calls(links: Sequence[Link]) -> tuple[Relation, Relation]:
 
 
 def fixtures(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> Relation:
-    """For each test the fixtures that it uses, also by way of other fixtures."""
+    """For each test the fixtures that it uses, also by way of other fixtures and of what its classes ask for."""
     direct: dict[str, set[str]] = {}
     fixture = Role.FIXTURE
     for link in links:
         if link.reference.role is fixture and link.state is Resolution.RESOLVED and link.reference.scope:
             direct.setdefault(link.reference.scope, set()).update(link.targets)
+    of_classes = {id for id in direct if symbols[id].kind is SymbolKind.CLASS}
+    inside = (s.id for s in symbols.values() if of_classes and s.is_test and s.parent in of_classes)
     out: dict[str, set[str]] = {}
-    for test in direct:
+    for test in dict.fromkeys((*direct, *inside)):
         if not symbols[test].is_test:
             continue
         found: set[str] = set()
-        stack = list(direct[test])
+        stack = [*direct.get(test, ()), *direct.get(symbols[test].parent or "", ())]
         while stack:
             at = stack.pop()
             if at not in found:

@@ -18,6 +18,13 @@ _HAND_ON = frozenset(
         *("heapq", "random", "pickle", "sys", "unittest", "threading", "warnings"),
     ]
 )
+_PLAIN_BUILTINS = frozenset(
+    f"builtins.{name}"
+    for name in (
+        *("open", "input", "len", "repr", "hash", "id", "print", "format", "ord", "chr", "hex", "bin", "oct", "abs"),
+        *("round", "callable", "hasattr", "ascii"),
+    )
+)
 _TELL_NOTHING = frozenset({"Any", "object", "type", "Type", "TypeVar", "Annotated", "property", "super", "Protocol"})
 _BUILTIN_TYPES = frozenset({"str", "bytes", "bytearray", "int", "float", "bool", "complex", "memoryview", "range"})
 
@@ -47,7 +54,8 @@ def result_of_call(atom: Outside | Thing) -> Value:
     if is_class(atom.name):
         return thing_of(atom.name, ())
     top = atom.name.partition(".")[0]
-    return (Thing("", ()),) if _is_standard(atom.name) and top not in _HAND_ON else ()
+    is_own = atom.name in _PLAIN_BUILTINS or (_is_standard(atom.name) and top not in _HAND_ON)
+    return (Thing("", ()),) if is_own else ()
 
 
 def attribute_of(thing: Thing, name: str) -> Thing:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from tree_sitter import Node
+
 from agentctx.repo.parse_lines import Lines
 from agentctx.repo.parse_place import finish, unit_at
 from agentctx.repo.parse_units import UnitWalk
 from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definitions, target_symbol, targets, text_of
 from agentctx.repo.python_exprs import Exprs
+from agentctx.repo.python_heal import healed
 from agentctx.repo.python_imports import exports, imports
 from agentctx.repo.python_refs import Places, file_scopes, references
 from agentctx.repo.python_typed import Typed, completed
@@ -16,7 +19,7 @@ from agentctx.source import FileSyntax, SourceFile
 
 def parse_python(file: SourceFile) -> FileSyntax:
     """All that can be said of one Python file by itself."""
-    captures, root = run_query(file.data, "python")
+    captures, root, n_errors = _read(file.data)
     lines = Lines(file.data)
     found = definitions(file.data, captures, ids := Ids(file.path))
     by_node = {made.node.id: made.id for made in found}
@@ -47,9 +50,18 @@ def parse_python(file: SourceFile) -> FileSyntax:
         references=references(Places(file.path, file.data, lines, at), captures, found, symbols, made, exprs),
         imports=imports(file.data, file.path, captures, found, at),
         exports=exports(file.data, captures, found),
-        n_errors=len({node.id for node in captures.get("error", ())}),
+        n_errors=n_errors,
         is_test=file.is_test,
     )
+
+
+def _read(data: bytes) -> tuple[Captures, Node, int]:
+    """(captures, the tree's root, errors in the text as it is). Where there are some, brackets are healed first."""
+    captures, root = run_query(data, "python")
+    n_errors = len({node.id for node in captures.get("error", ())})
+    if n_errors and (better := healed(data)) != data:
+        captures, root = run_query(better, "python")
+    return captures, root, n_errors
 
 
 def unit_tags(captures: Captures) -> dict[int, str]:

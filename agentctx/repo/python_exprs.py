@@ -5,7 +5,7 @@
     x.name  x()  x[]  x#2  x*  x^  x%l  x%d  x%r                    attribute, call, item, element 2, what iterating,
                                                                    what `with` gives; a list of x, a dict to x,
                                                                    what `pytest.raises` gives for x
-    ?                                                               unknown
+    !a.b  ?                                                         the module or attribute a.b; unknown
 
 The names of local variables are gone: what they hold stands in their place.
 """

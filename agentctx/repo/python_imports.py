@@ -69,17 +69,62 @@ def _aliased(data: bytes, node: Node) -> tuple[str, str | None]:
 
 
 def exports(data: bytes, captures: Captures, found: Sequence[Definition]) -> tuple[str, ...]:
-    """The literal strings of the module's `__all__ = [...]` and `__all__ += [...]`, in order."""
+    """What the module's `__all__` names, in order; `*m` stands for all that `m.__all__` names.
+
+    `__all__ = [...]`, `+= [...]`, `.extend(m.__all__)`, `.append("x")`, `[*m.__all__, "x"]`, `.remove("x")`.
+    """
     where = nesting(found)
-    names: list[str] = []
+    names: dict[str, None] = {}
     nodes = [*captures.get("def.assignment", ()), *captures.get("def.augmented", ())]
+    nodes += [
+        node.parent for node in captures.get("ref.call", ()) if node.parent is not None and _is_of_all(data, node)
+    ]
     for node in sorted(nodes, key=lambda n: n.start_byte):
         if where.at(node.start_byte) is not None:
             continue
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        if left is not None and right is not None and text_of(data, left) == "__all__":
-            names.extend(literal_strings(data, right))
-    return tuple(dict.fromkeys(names))
+        if node.type == "call":
+            right = node.child_by_field_name("arguments")
+        elif left is None or text_of(data, left) != "__all__":
+            continue
+        function = node.child_by_field_name("function")
+        listed = dict.fromkeys(_listed(data, right)) if right is not None else {}
+        if function is not None and text_of(data, function).endswith("remove"):
+            names = {name: None for name in names if name not in listed}
+        else:
+            names.update(listed)
+    return tuple(names)
+
+
+def _is_of_all(data: bytes, function: Node) -> bool:
+    return data[function.start_byte : function.start_byte + 8] == b"__all__." and function.type == "attribute"
+
+
+def _listed(data: bytes, node: Node) -> Iterator[str]:
+    """The strings of a list, and `*m` for each `m.__all__` in it."""
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if item.type == "attribute" and text_of(data, item).endswith(".__all__"):
+            yield "*" + "".join(text_of(data, item).removesuffix(".__all__").split())
+        elif item.type == "string":
+            yield from literal_strings(data, item)
+        elif item.type == "call" and (inner := item.child_by_field_name("arguments")) is not None:
+            stack.append(inner)  # list(m.__all__)
+        elif item.type in _LISTS:
+            stack.extend(reversed(item.named_children))
+
+
+_LISTS = (
+    "list",
+    "tuple",
+    "set",
+    "binary_operator",
+    "parenthesized_expression",
+    "expression_list",
+    "list_splat",
+    "argument_list",
+)
 
 
 def literal_strings(data: bytes, node: Node) -> Iterator[str]:

@@ -12,16 +12,13 @@ from agentctx.repo.parse_lines import Lines, Nesting
 from agentctx.repo.python_defs import (
     Captures,
     Definition,
-    first_named,
-    names_directly,
     nesting,
-    parameter_name,
     text_of,
 )
 from agentctx.repo.python_exprs import Exprs
-from agentctx.repo.python_imports import literal_strings
+from agentctx.repo.python_pytest import Use, test_uses
 from agentctx.repo.python_scopes import DOTTED, Scope, lookup, owner_of, scopes
-from agentctx.source import Reference, Role, Symbol, SymbolKind
+from agentctx.source import Reference, Role, Symbol
 from agentctx.spans import ByteSpan
 
 _QUOTED_TYPE = re.compile(r"[\w\s.,|\[\]]+")
@@ -57,7 +54,7 @@ def references(
     uses = [
         *_names(places.data, captures, made, exprs),
         *_quoted(places.data, captures),
-        *_fixtures(places, found, symbols),
+        *test_uses(places.data, captures, found, symbols, exprs),
     ]
     where = nesting(found)
     out: list[Reference] = []
@@ -78,16 +75,6 @@ def references(
             )
         )
     return tuple(out)
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    start: int
-    end: int
-    name: str
-    role: Role
-    receiver: str | None = None
-    receiver_type: str | None = None
 
 
 class _Roles:
@@ -210,36 +197,3 @@ def _quoted_names(text: str, offset: int) -> Iterator[Use]:
             receiver = ".".join(p.strip() for p in parts[:i]) if i else None
             yield Use(offset + at, offset + at + len(part.strip()), part.strip(), role, receiver)
             start = at + len(part) + 1
-
-
-def _fixtures(places: Places, found: Sequence[Definition], symbols: Sequence[Symbol]) -> Iterator[Use]:
-    """Parameters that pytest fills in: of tests and fixtures, without what `parametrize` gives."""
-    asks = {s.id for s in symbols if (s.is_test or s.is_fixture) and s.kind is not SymbolKind.CLASS}
-    for made in found:
-        parameters = made.node.child_by_field_name("parameters") if made.id in asks else None
-        if parameters is None:
-            continue
-        given = {"self", "cls", *_parametrized(places.data, made)}
-        for child in parameters.named_children:
-            name = parameter_name(child) if child.type in ("identifier", "typed_parameter") else None
-            if name is not None and not _is_splat(child) and text_of(places.data, name) not in given:
-                yield Use(name.start_byte, name.end_byte, text_of(places.data, name), Role.FIXTURE)
-
-
-def _is_splat(parameter: Node) -> bool:
-    return parameter.type == "typed_parameter" and not names_directly(parameter)
-
-
-def _parametrized(data: bytes, made: Definition | None) -> Iterator[str]:
-    """Argument names of the `parametrize` marks on a definition and on the classes around it."""
-    while made is not None:
-        for decorator in made.outer.children if made.outer.type == "decorated_definition" else ():
-            call = first_named(decorator) if decorator.type == "decorator" else None
-            function = call.child_by_field_name("function") if call is not None else None
-            arguments = call.child_by_field_name("arguments") if call is not None else None
-            if function is None or arguments is None or not text_of(data, function).endswith("parametrize"):
-                continue
-            first = next((child for child in arguments.named_children if child.type != "comment"), None)
-            for text in literal_strings(data, first) if first is not None else ():
-                yield from (name.strip() for name in text.split(","))
-        made = made.parent

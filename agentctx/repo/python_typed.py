@@ -16,6 +16,7 @@ from agentctx.repo.field_types import class_name
 from agentctx.repo.python_defs import Captures, Definition, Target, first_named, text_of
 from agentctx.repo.python_exprs import Exprs, choice, receiver_of, returned
 from agentctx.repo.python_imports import literal_strings
+from agentctx.repo.python_pytest import arguments_of
 from agentctx.repo.python_scopes import ScopeKind
 from agentctx.source import Symbol
 
@@ -70,6 +71,11 @@ class Typed:
         annotation = next((node for node in annotations if node is not None), None)
         if annotation is not None and target.statements[0].type != "type_alias_statement":
             return self._annotated(symbol, annotation, target)
+        right = target.statements[0].child_by_field_name("right")
+        if target.owner is None:
+            symbol = self._made_fixture(symbol, right)
+        if symbol.name == "pytest_plugins" and right is not None:
+            return replace(symbol, traits=tuple(f"plugin={name}" for name in literal_strings(self._data, right)))
         value = choice(self._assigned(node, target) for node in target.statements)
         return replace(symbol, value=value) if value else symbol
 
@@ -113,18 +119,28 @@ class Typed:
         return ()
 
     def _traits(self, made: Definition) -> Iterator[str]:
-        """`name=x` and `autouse` of `@pytest.fixture(name="x", autouse=True)`."""
         for decorator in made.outer.children if made.outer.type == "decorated_definition" else ():
             call = first_named(decorator) if decorator.type == "decorator" else None
-            arguments = call.child_by_field_name("arguments") if call is not None else None
-            for argument in arguments.named_children if arguments is not None else ():
-                key, value = argument.child_by_field_name("name"), argument.child_by_field_name("value")
-                if key is None or value is None:
-                    continue
-                if text_of(self._data, key) == "name":
-                    yield from (f"name={text}" for text in literal_strings(self._data, value))
-                elif text_of(self._data, key) == "autouse" and value.type == "true":
-                    yield "autouse"
+            if call is not None and call.type == "call":
+                yield from self._fixture_traits(call)
+
+    def _fixture_traits(self, call: Node) -> Iterator[str]:
+        """`name=x` and `autouse` of `pytest.fixture(name="x", autouse=True)`."""
+        _, named = arguments_of(self._data, call)
+        if "name" in named:
+            yield from (f"name={text}" for text in literal_strings(self._data, named["name"]))
+        if "autouse" in named and named["autouse"].type == "true":
+            yield "autouse"
+
+    def _made_fixture(self, symbol: Symbol, right: Node | None) -> Symbol:
+        """`x = pytest.fixture(f)` and `x = pytest.fixture(name="y")(f)` are fixtures too."""
+        function = right.child_by_field_name("function") if right is not None and right.type == "call" else None
+        inner = function.child_by_field_name("function") if function is not None and function.type == "call" else None
+        name = inner if inner is not None else function
+        if name is None or text_of(self._data, name).rpartition(".")[2] != "fixture":
+            return symbol
+        traits = tuple(self._fixture_traits(function)) if function is not None and inner is not None else ()
+        return replace(symbol, is_fixture=True, traits=traits)
 
 
 def completed(

@@ -18,7 +18,7 @@ from agentctx.repo.headers import header_starts
 from agentctx.repo.hierarchy import Hierarchy
 from agentctx.repo.members import Members
 from agentctx.repo.values import Place, Values
-from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, SymbolKind
+from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, Symbol, SymbolKind
 
 _FIRST_PARAMETER = re.compile(r"def \w+(?:\[.*?\])?\(\s*(\w+)")
 
@@ -30,8 +30,8 @@ class PythonResolver:
         self.bindings = Bindings(files)
         self.hierarchy = Hierarchy(self.bindings)
         self._symbols = self.bindings.symbols
-        self._fixtures = Fixtures(self.bindings, self.hierarchy)
         self._values = Values(self.bindings, self.hierarchy)
+        self._fixtures = Fixtures(self.bindings, self.hierarchy, self._values)
         self._guesses = Guesses(self.bindings)
         self._members = Members(self.bindings, self.hierarchy, self._guesses)
         # What names at the start of receivers are, in the file at hand.
@@ -53,6 +53,9 @@ class PythonResolver:
                 yield from self._construction(reference, binding.targets)
         for item in file.imports:
             yield self._import_link(file, item)
+        for symbol in file.symbols if file.is_test else ():
+            if symbol.is_test and symbol.kind is not SymbolKind.CLASS:
+                yield from self._unasked(symbol)
 
     def _resolve(self, reference: Reference) -> Binding:
         if reference.role is Role.FIXTURE:
@@ -170,6 +173,14 @@ class PythonResolver:
             binding = Binding(Resolution.RESOLVED, tuple(sorted(made)))
             owner = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
             yield _link(replace(reference, name="__init__", receiver=owner), binding)
+
+    def _unasked(self, test: Symbol) -> Iterator[Link]:
+        """What runs for a test though it doesn't name it; such a link stands at the test's name."""
+        for id in self._fixtures.unasked(test):
+            name = self._symbols[id].name
+            role, lines = Role.FIXTURE, test.lines
+            reference = Reference(test.path, test.name_span, lines.start, name, role, test.id, None, test.header)
+            yield _link(reference, Binding(Resolution.RESOLVED, (id,)))
 
     def _import_link(self, file: FileSyntax, item: Import) -> Link:
         """An imported name refers to what it names; the link carries no `via`, it is the import itself."""

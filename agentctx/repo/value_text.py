@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _TOKEN = re.compile(r"\.\w+|\(\)|\[\]|#\d+|%\w|[*^]")
-_NAME = re.compile(r"[@$]?\w+|\?")
+_NAME = re.compile(r"![\w.]+|[@$]?\w+|\?")
 _ANNOTATION = re.compile(r"[\w.]+|[\[\],|]|\.\.\.")
 MAX_NESTING = 8
 

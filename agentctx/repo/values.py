@@ -105,9 +105,20 @@ class Values:
             return () if name == "$None" else (Thing(name[1:], ()),)
         if name == "?":
             return ()
+        if name[0] == "!":
+            return self._absolute(place, name[1:])
         return self.of_binding(
             self._bindings.name(place.path, place.scope, name, in_class=place.in_class), f"builtins.{name}"
         )
+
+    def _absolute(self, place: Place, dotted: str) -> Value:
+        """What a dotted name means that starts with a module: `package.module.Class`."""
+        first, *rest = dotted.split(".")
+        module, _ = self._bindings.modules.absolute(first, place.path)
+        value: Value = (ModuleAtom(module),) if module is not None else (Outside(first),)
+        for part in rest:
+            value = self.attribute(value, part)
+        return value
 
     def _special(self, place: Place, name: str) -> Value:
         around = self.class_around(place.scope)
