@@ -6,9 +6,14 @@ while a format is `busy`, become calls.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 
 from agentctx.repo.logs.found import Found, LogFormat, LooksBack, MakeFormat
+
+MIN_GROUP = 3  # literals that make a probe worth while
+DENSE = 8  # one line in so many has a literal: then lines are looked at one by one
 
 
 class Feeder:
@@ -16,13 +21,13 @@ class Feeder:
 
     def __init__(self, formats: Sequence[MakeFormat]) -> None:
         self._formats = [make() for make in formats]
-        self._literals = tuple(dict.fromkeys(wake for parser in self._formats for wake in parser.wakes))
+        self._groups = _groups(tuple(dict.fromkeys(wake for parser in self._formats for wake in parser.wakes)))
 
     def feed(self, numbers: Sequence[int], text: str) -> None:
         """Take whole lines, joined by line feeds, and their indexes in the log, ascending."""
         lines = text.split("\n")
         text += "\n"  # a literal may end with a line feed: the line's end
-        hits = {wake: _lines_with(text, wake) for wake in self._literals}
+        hits = self._hits(text, lines)
         for parser in self._formats:
             wakes = [hits[wake] for wake in parser.wakes if hits[wake]]
             if not parser.wakes:
@@ -30,6 +35,15 @@ class Feeder:
                     parser.feed(number, line)
             elif wakes or parser.busy:
                 _feed(parser, numbers, lines, wakes)
+
+    def _hits(self, text: str, lines: Sequence[str]) -> dict[str, list[int]]:
+        """The numbers of the lines with each literal."""
+        hits: dict[str, list[int]] = {}
+        for probe, wakes in self._groups:
+            there = probe in text
+            for wake in wakes:
+                hits[wake] = _lines_with(text, lines, wake) if there else []
+        return hits
 
     def finish(self) -> list[Found]:
         """What each format found, in their order."""
@@ -53,8 +67,28 @@ def _feed(parser: LogFormat, numbers: Sequence[int], lines: Sequence[str], wakes
         i += 1
 
 
-def _lines_with(text: str, wake: str) -> list[int]:
+@cache
+def _groups(literals: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(probe, literals that hold it): where two characters aren't in a text, many literals needn't be looked for.
+
+    The pair that most of the remaining literals share is the next probe; what shares none is its own.
+    """
+    left = sorted(literals)
+    groups: list[tuple[str, tuple[str, ...]]] = []
+    while left:
+        counts = Counter(pair for wake in left for pair in {wake[i : i + 2] for i in range(len(wake) - 1)})
+        probe, n = max(counts.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        if n < MIN_GROUP:
+            break
+        groups.append((probe, tuple(wake for wake in left if probe in wake)))
+        left = [wake for wake in left if probe not in wake]
+    return (*groups, *((wake, (wake,)) for wake in left))
+
+
+def _lines_with(text: str, lines: Sequence[str], wake: str) -> list[int]:
     """The numbers of the lines that hold a literal, ascending; with a line feed before it: that start with it."""
+    if text.count(wake) > len(lines) // DENSE and "\n" not in wake:
+        return [number for number, line in enumerate(lines) if wake in line]
     if wake.startswith("\n"):
         first = [0] if text.startswith(wake[1:]) else []
         return first + [number + 1 for number in _lines_at(text, wake)]
