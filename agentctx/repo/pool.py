@@ -22,6 +22,7 @@ from agentctx.repo.frames import HELLO, read_frame
 
 CHUNK_FILES = 16
 SECONDS_PER_FILE = 60.0
+SECONDS_TO_START = 60.0  # a machine may be busy
 _POLL = 1.0
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -144,6 +145,7 @@ class _Worker:
             if self._process is not None or self._stopped:
                 return None if self._stopped else self._process
             self._is_stuck = False
+            self._since = time.monotonic() + SECONDS_TO_START
             process = self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
