@@ -124,6 +124,7 @@ def test_the_help_names_every_command_and_exit_code(cli: Cli) -> None:
         (["select", "--repo", "README.md"], "'README.md' is not a folder"),
         (["select", "--log", "no.log"], "can't read the log 'no.log': No such file or directory"),
         (["select", "--log", "almanac"], "can't read the log 'almanac': Is a directory"),
+        (["select", "--log", "-", "--log", "-"], "--log - is given twice"),
         (["select", "--test", "no.py"], "test file 'no.py' is not in the repository"),
         (["select", "--test", "tests/test_rules.py::test_no"], "no test 'test_no' in tests/test_rules.py"),
         (["select", "--test", "../x.py"], "lies outside of the repository"),
