@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = (
     "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "force_sparse", "force_dense",
-    "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "cache",
+    "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "rank_model", "cache",
 )  # fmt: skip
 EDITING = (
     "engine", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",

@@ -39,6 +39,7 @@ from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
 from agentctx.repo.pack import Frame, PackInput, pack
 from agentctx.repo.rank import Ranked, rank
+from agentctx.repo.ranking.model import load
 from agentctx.repo.working_set import wanted_of
 from agentctx.report import BudgetRow, Change, Decision, RunReport
 from agentctx.report.model import dropped_names
@@ -97,6 +98,7 @@ def understand(
 
     Raises:
         RepoError, TaskError, UsageError: see `read_tree`, `locate` and `read_changes`.
+        ModelUnavailable: the ranking model can't be read.
     """
     options = options or RunOptions()
     tree = read_tree(root, services, clock, overlay, cached=options.cache)
@@ -112,7 +114,10 @@ def understand(
         evidence = replace(evidence, notes=(*evidence.notes, *notes))
         covered, findings = read_coverage(root, options.coverage, index.data, located.failing_tests)
     with clock.stage("rank"):
-        ranking = rank(index.graph, index.data, task, evidence, located)
+        model = load(Path(options.rank_model).expanduser()) if options.rank_model is not None else None
+        said = (f"ranked by the model {options.rank_model}",) if options.rank_model is not None else ()
+        evidence = replace(evidence, notes=(*evidence.notes, *said))
+        ranking = rank(index.graph, index.data, task, evidence, located, model, past)
     return Understood(index, task, evidence, located, ranking, past, covered, findings)
 
 

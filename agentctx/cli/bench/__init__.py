@@ -9,7 +9,9 @@ from agentctx.cli.lazy import LazyGroup
 COMMANDS: dict[str, tuple[str, str]] = {
     "fuzz": ("agentctx.cli.bench.fuzz:fuzz", "Whether broken files and logs are read without a fault."),
     "index": ("agentctx.cli.bench.index:index", "How fast the index is: cold, warm, one file saved."),
+    "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
+    "train-rank": ("agentctx.cli.bench.train_rank:train_rank", "Learn a ranking from bug fixes in histories."),
 }
 
 

@@ -1,0 +1,91 @@
+"""What the evidence says, as texts and sets of terms: the test, its changed lines, the log, the request. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentctx.prompt import Evidence, Task
+from agentctx.repo.locate import Located
+from agentctx.repo.locate_tests import Touched, touched_by
+from agentctx.repo.ranking.literals import literals
+from agentctx.repo.terms import query_terms
+from agentctx.source import RepoGraph
+
+MAX_CHANGED = 400  # changed lines of tests that are read
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """`terms`: name of a query -> its terms. `names`: whole words of the evidence; `changed_names` of changed lines."""
+
+    terms: Mapping[str, frozenset[str]]
+    names: frozenset[str]
+    changed_names: frozenset[str]
+    test_words: frozenset[str]
+    strings: tuple[str, ...]
+    lines: tuple[str, ...]
+    titles: tuple[str, ...] = ()  # names of the failing tests
+
+    @property
+    def wanted(self) -> list[str]:
+        return sorted(frozenset().union(*self.terms.values()))
+
+
+_NAME = re.compile(r"[^\W\d]\w+")
+
+
+def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: Evidence, located: Located) -> Queries:
+    tests = test_text(graph, data, located)
+    touched = touched_tests(graph, task, evidence, located)
+    lines = "\n".join(changed_lines(data, touched)) or tests
+    names = " ".join(graph.symbols[test].qualname for test in located.failing_tests)
+    errors = "\n".join(evidence.error_lines)
+    strong = "\n".join((errors, names, task.request))
+    said = "\n".join((task.request, *evidence.mentions))
+    return Queries(
+        terms={
+            "all": query_terms("\n".join((evidence.text, tests, lines, task.request))),
+            "tests": query_terms(tests),
+            "changed": query_terms(lines),
+            "strong": query_terms("\n".join((strong, *literals(lines)))),
+            "names": query_terms(names),
+        },
+        names=frozenset(_NAME.findall("\n".join((tests, lines, said)))),
+        changed_names=frozenset(_NAME.findall("\n".join((lines, errors, task.request)))),
+        test_words=query_terms(names) - {"test", "tests"},
+        strings=literals(lines) if lines else literals(tests),
+        lines=tuple(dict.fromkeys((*evidence.error_lines, *task.request.splitlines()))),
+        titles=tuple(graph.symbols[test].name for test in located.failing_tests),
+    )
+
+
+def test_text(graph: RepoGraph, data: Mapping[str, bytes], located: Located) -> str:
+    """Source of the failing tests and their fixtures."""
+    parts = []
+    for test in (*located.failing_tests, *located.fixtures):
+        symbol = graph.symbols[test]
+        parts.append(data[symbol.path][symbol.span.start : symbol.span.end].decode("utf-8", "replace"))
+    for path, unit in located.test_units:
+        span = graph.files[path].units[unit].span
+        parts.append(data[path][span.start : span.end].decode("utf-8", "replace"))
+    return "\n".join(parts)
+
+
+def touched_tests(graph: RepoGraph, task: Task, evidence: Evidence, located: Located) -> dict[str, Touched]:
+    """Changed lines of test files: of the failing tests' files, where there are any; else of all."""
+    files = {graph.symbols[test].path for test in located.failing_tests} | {ref.path for ref in task.tests}
+    changed = touched_by(change for change in evidence.changes if change.is_test and change.path in graph.files)
+    paths = [path for path in sorted(changed) if path in files] or sorted(changed)
+    return {path: changed[path] for path in paths}
+
+
+def changed_lines(data: Mapping[str, bytes], touched: Mapping[str, Touched]) -> list[str]:
+    """The text of the touched lines."""
+    found: list[str] = []
+    for path, change in touched.items():
+        lines = data[path].decode("utf-8", "replace").split("\n")
+        for span in change.lines:
+            found += lines[span.start - 1 : span.end]
+    return found[:MAX_CHANGED]

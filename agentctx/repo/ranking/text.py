@@ -1,0 +1,99 @@
+"""Words of many documents against several queries at once: BM25 in numpy. Pure.
+
+BM25 after Robertson and Zaragoza (2009), k1 = 1.2, b = 0.75, as in `repo.terms`; a query's terms count once.
+Sums run in the order of documents and sorted terms, so that they don't depend on hash seeds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agentctx.repo.terms import parts, words
+
+Floats = npt.NDArray[Any]  # of float64; numpy's types lose that on `bincount`, `maximum` and `hstack`
+Ints = npt.NDArray[np.int64]
+_K1, _B = 1.2, 0.75
+
+
+@lru_cache(maxsize=1 << 14)
+def counted(text: str) -> tuple[tuple[str, int], ...]:
+    """The distinct words of a text with their counts; kept, because trees that follow each other share most units."""
+    return tuple(Counter(words(text)).items())
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Occurrences of the wanted terms: `counts[i]` of term `cols[i]` in document `rows[i]`, sorted by both."""
+
+    rows: Ints
+    cols: Ints
+    counts: Floats
+    lengths: Floats  # terms of each document, wanted or not
+    n_terms: int
+
+    def grouped(self, group: Ints, n_groups: int) -> Counts:
+        """Documents joined: document i becomes part of `group[i]`."""
+        keys = group[self.rows] * max(self.n_terms, 1) + self.cols
+        distinct, where = np.unique(keys, return_inverse=True)
+        counts = np.bincount(where, weights=self.counts, minlength=len(distinct))
+        rows, cols = np.divmod(distinct, max(self.n_terms, 1))
+        lengths = np.bincount(group, weights=self.lengths, minlength=n_groups)
+        return Counts(rows, cols, counts, lengths, self.n_terms)
+
+    def idf(self) -> Floats:
+        """(n_terms,): of each term among these documents."""
+        found = np.bincount(self.cols, minlength=self.n_terms)
+        rarity: Floats = np.log(1 + (len(self.lengths) - found + 0.5) / (found + 0.5))
+        return rarity
+
+
+def count_terms(texts: Sequence[str], wanted: Sequence[str]) -> Counts:
+    """`wanted`: distinct terms in the order of their numbers."""
+    number = {term: n for n, term in enumerate(wanted)}
+    known: dict[str, tuple[int, tuple[int, ...]]] = {}  # word -> how many terms it is, and which are wanted
+    keys: list[int] = []
+    values: list[int] = []
+    lengths = np.zeros(len(texts))
+    width = max(len(wanted), 1)
+    for row, text in enumerate(texts):
+        length = 0
+        for word, n in counted(text):
+            entry = known.get(word)
+            if entry is None:
+                terms = parts(word)
+                entry = known[word] = (len(terms), tuple(number[term] for term in terms if term in number))
+            length += n * entry[0]
+            for col in entry[1]:
+                keys.append(row * width + col)
+                values.append(n)
+        lengths[row] = length
+    distinct, where = np.unique(np.array(keys, dtype=np.int64), return_inverse=True)
+    counts = np.bincount(where, weights=np.array(values, dtype=np.float64), minlength=len(distinct))
+    rows, cols = np.divmod(distinct, width)
+    return Counts(rows, cols, counts, lengths, len(wanted))
+
+
+def bm25(documents: Counts, query: npt.NDArray[np.bool_], idf: Floats) -> Floats:
+    """(documents,): `query` is a mask of terms."""
+    average = float(documents.lengths.mean()) if len(documents.lengths) else 1.0
+    norm = _K1 * (1 - _B + _B * documents.lengths / (average or 1.0))
+    gains = idf[documents.cols] * documents.counts * (_K1 + 1) / (documents.counts + norm[documents.rows])
+    gains = np.where(query[documents.cols], gains, 0.0)
+    return np.bincount(documents.rows, weights=gains, minlength=len(documents.lengths))
+
+
+def coverage(documents: Counts, query: npt.NDArray[np.bool_], idf: Floats) -> tuple[Floats, Floats]:
+    """Per document the share of the query's weight that it holds, and the weight of the rarest term held."""
+    gains = np.where(query[documents.cols], idf[documents.cols], 0.0)
+    held = np.bincount(documents.rows, weights=gains, minlength=len(documents.lengths))
+    rarest = np.zeros(len(documents.lengths))
+    np.maximum.at(rarest, documents.rows, gains)
+    total = float(idf[query].sum())
+    return held / total if total else held, rarest
