@@ -78,10 +78,11 @@ def _read(name: str, source: LogSource) -> _Log:
     tail = _Tail()
     at = 0
     for batch in clean_batches(read_parts(name, source), cleaning):
-        for lane in lanes.split(at, batch):
+        n_lines = batch.count("\n") + 1
+        for lane in lanes.split(range(at, at + n_lines), batch):
             feeders[lane.name].feed(lane.numbers, lane.text)
         tail.add(at, batch)
-        at += batch.count("\n") + 1
+        at += n_lines
     found = [feeder.finish() for feeder in feeders.values()]
     notes = _notes(name, cleaning, tail)
     if not any(f for lane in found for f in lane):
