@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from agentctx.repo.captured import Captured
-from agentctx.repo.captured_names import dotted_name, owner_name, plain_name
+from agentctx.repo.captured_bodies import body_start
+from agentctx.repo.captured_names import dotted_name, owner_name, plain_name, test_name
 from agentctx.repo.trees import Captures
 from agentctx.source import SymbolKind, UnitKind
 
@@ -21,6 +22,7 @@ _STRENGTH = {
 }
 _TYPES = frozenset({"class", "interface", "trait", "struct", "enum", "type", "namespace", "impl", "suite"})
 _PLACES = frozenset({"namespace", "suite"})  # what they hold are no members
+_CALLED = frozenset({"suite", "test"})
 _VALUES = frozenset({"field", "constant"})
 _FIELDS = frozenset({"field", "property"})
 _INSIDE = {"namespace": UnitKind.STATEMENT, "suite": UnitKind.BODY}
@@ -28,7 +30,10 @@ _INSIDE = {"namespace": UnitKind.STATEMENT, "suite": UnitKind.BODY}
 
 @dataclass(slots=True)
 class Found:
-    """A definition. `start..end` are the bytes of all that belongs to it, decorators included."""
+    """A definition. `start..end` are the bytes of all that belongs to it, decorators included.
+
+    `body` is the first byte of its body, `end` where it has none.
+    """
 
     what: str  # the capture without `def.`
     outer: Node
@@ -41,6 +46,7 @@ class Found:
     base_nodes: list[Node] = field(default_factory=list)
     decorator_nodes: list[Node] = field(default_factory=list)
     type_node: Node | None = None
+    body: int = 0
     around: Found | None = None
     qualname: str = ""
     id: str = ""
@@ -75,7 +81,8 @@ class Found:
             return SymbolKind.FIELD
         if self.what == "constant":
             return SymbolKind.FIELD if self.is_member or self.owner is not None else SymbolKind.CONSTANT
-        is_method = self.what == "method" or (self.what == "function" and (self.is_member or self.owner is not None))
+        belongs = self.owner is not None or self.is_member or (self.what == "method" and self.around is not None)
+        is_method = self.what in ("method", "function") and belongs
         return SymbolKind.METHOD if is_method else SymbolKind.FUNCTION
 
 
@@ -86,6 +93,9 @@ def definitions(data: bytes, found: Captured, wrappers: frozenset[str], no_local
     for one in made:
         _widen(data, one, wrappers)
     kept = [one for one in made if one.outer.id not in imports]
+    block_starts = [node.start_byte for node in found.blocks]
+    for one in kept:
+        one.body = body_start(one.outer, one.name_node, one.end, block_starts)
     kept.sort(key=lambda one: (one.start, -one.end, -_STRENGTH[one.what], one.name_node.start_byte))
     return list(_named(kept, no_locals))
 
@@ -99,7 +109,7 @@ def _united(data: bytes, matches: Iterable[tuple[str, Captures]]) -> dict[int, F
         name = names[0] if names else outer
         one = made.get(name.start_byte)
         if one is None:
-            text = plain_name(data, name) if names else what
+            text = (test_name if what in _CALLED else plain_name)(data, name) if names else what
             one = made[name.start_byte] = Found(what, outer, name, outer.start_byte, outer.end_byte, text)
         else:
             _strengthen(one, what, outer)
@@ -119,6 +129,8 @@ def _add(data: bytes, one: Found, match: Captures) -> None:
         outer = owner_name(data, match["owner.outer"][0]) if "owner.outer" in match else None
         inner = owner_name(data, match["owner"][0])
         one.owner = f"{outer}.{inner}" if outer and inner else inner
+        if (one.owner, one.name) == ("module", "exports"):
+            one.owner = None
     if "end" in match:
         one.end = max(one.end, match["end"][0].end_byte)
     one.owned_by_self = one.owned_by_self or "owner.self" in match
@@ -153,7 +165,7 @@ def _named(found: Sequence[Found], no_locals: frozenset[str]) -> Iterator[Found]
         twin = stack[-1] if stack and (stack[-1].start, stack[-1].end) == (one.start, one.end) else None
         if twin is not None and twin.what == "test" and one.what == "function":
             continue  # a macro's name
-        one.around = (twin.around if twin is not None else stack[-1]) if stack else None
+        one.around = (twin.around if twin is not None else _holder(one, stack[-1])) if stack else None
         if one.owned_by_self:
             one.around = next((outer for outer in reversed(stack) if outer.is_type), None)
         if not one.holds and not _is_kept(one, fields):
@@ -164,6 +176,12 @@ def _named(found: Sequence[Found], no_locals: frozenset[str]) -> Iterator[Found]
         yield one
         if one.holds and twin is None:
             stack.append(one)
+
+
+def _holder(one: Found, outer: Found) -> Found | None:
+    """`outer`, unless `one` stands before its body: `a.f = a.g = function () {}` defines two of the same level."""
+    beside = one.holds and one.owner is not None and one.start < outer.body and not outer.is_type
+    return outer.around if beside else outer
 
 
 def _is_kept(one: Found, fields: set[tuple[int, str]]) -> bool:

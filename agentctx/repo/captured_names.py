@@ -19,13 +19,21 @@ def text_of(data: bytes, node: Node) -> str:
 
 def plain_name(data: bytes, node: Node) -> str:
     """The name that the node defines: strings without their quotes, `A::B` as `A.B`, all on one line."""
+    if data.startswith(b"@test", node.start_byte):  # bats: the name is a string, which ends behind the node
+        return test_name(data, node)
+    text = test_name(data, node)
+    if " " in text and "::" not in text:
+        return text
+    return _SEPARATOR.sub(".", text).strip(".") or "?"
+
+
+def test_name(data: bytes, node: Node) -> str:
+    """A string without its quotes, on one line."""
     text = " ".join(text_of(data, node).split())
-    if text.startswith("@test"):  # bats: the name is written as a string, which ends behind the node
+    if text.startswith("@test"):
         text = data[node.start_byte + 5 : data.find(b"{", node.end_byte)].decode("utf-8", "replace").strip()
     if len(text) > 1 and text[0] in _QUOTES and text[-1] in _QUOTES:
         text = text[1:-1] if text.count(text[0]) == 2 else re.sub("[\"'`]", "", text)
-    elif " " not in text or "::" in text:
-        text = _SEPARATOR.sub(".", text).strip(".")
     return text.lstrip(":@")[:NAME_CHARS] or "?"
 
 

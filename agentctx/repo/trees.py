@@ -16,20 +16,21 @@ Captures = Mapping[str, Sequence[Node]]
 Matches = Sequence[tuple[int, Captures]]
 
 
-def root_of(data: bytes, language: str) -> Node:
-    """The root of the tree of `data`; it keeps the tree alive.
+def tree_of(data: bytes, language: str) -> tuple[Node, bytes]:
+    """The root of the tree of `data`, which keeps the tree alive, and the text as it was read, of the same length.
 
     Text that the grammar doesn't understand is read with the language's `relaxed` rewrite, where that helps.
     """
     row = languages.LANGUAGES[language]
     data = readable(data)
     parser = Parser(languages.grammar(language))
-    root = parser.parse(row.prepare(data) if row.prepare is not None else data).root_node
-    if row.relaxed is None or not root.has_error:
-        return root
-    relaxed = row.relaxed(data)
-    other = parser.parse(relaxed).root_node if relaxed != data else root
-    return other if _n_errors(other, language) < _n_errors(root, language) else root
+    text = row.prepare(data) if row.prepare is not None else data
+    root = parser.parse(text).root_node
+    relaxed = row.relaxed(text) if row.relaxed is not None and root.has_error else text
+    if relaxed == text:
+        return root, text
+    other = parser.parse(relaxed).root_node
+    return (other, relaxed) if _n_errors(other, language) < _n_errors(root, language) else (root, text)
 
 
 def readable(data: bytes) -> bytes:
@@ -43,19 +44,24 @@ def readable(data: bytes) -> bytes:
 
 def run_query(data: bytes, language: str) -> tuple[Captures, Node]:
     """All captures of the language's query in `data`, and the tree's root."""
-    root = root_of(data, language)
+    root, _ = tree_of(data, language)
     return QueryCursor(languages.query(language)).captures(root), root
 
 
 def run_matches(data: bytes, language: str) -> tuple[Matches, Node]:
     """The matches of the language's query in `data`, and the tree's root."""
-    root = root_of(data, language)
-    return QueryCursor(languages.query(language)).matches(root), root
+    root, _ = tree_of(data, language)
+    return matches_of(root, language), root
+
+
+def matches_of(root: Node, language: str) -> Matches:
+    """The matches of the language's query in a tree."""
+    return QueryCursor(languages.query(language)).matches(root)
 
 
 def count_errors(data: bytes, language: str) -> int:
     """ERROR and MISSING nodes in the tree of `data`."""
-    return _n_errors(root_of(data, language), language)
+    return _n_errors(tree_of(data, language)[0], language)
 
 
 def _n_errors(root: Node, language: str) -> int:

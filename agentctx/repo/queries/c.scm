@@ -14,7 +14,7 @@
 ; ---- functions: the declarator; what it stands in is taken in as long as it holds nothing else
 (function_declarator declarator: [(identifier) (field_identifier)] @name) @def.function
 (function_definition type: (_) @type declarator: [
-  (function_declarator declarator: (_) @name)
+  (function_declarator declarator: [(identifier) (field_identifier)] @name)
   (_ declarator: (function_declarator declarator: [(identifier) (field_identifier)] @name))]) @def.function
 (preproc_function_def name: (_) @name) @def.function
 

@@ -24,6 +24,12 @@
   scope: (_) @owner name: [(identifier) (operator_name) (destructor_name)] @name)) @def.method
 (function_declarator declarator: (qualified_identifier scope: (_) @owner.outer name: (qualified_identifier
   scope: (_) @owner name: [(identifier) (operator_name) (destructor_name)] @name))) @def.method
+(function_definition type: (_) @type declarator: [
+  (function_declarator declarator: (qualified_identifier name: [(identifier) (operator_name)] @name))
+  (_ declarator: (function_declarator declarator: (qualified_identifier name: [(identifier) (operator_name)] @name)))
+  (function_declarator declarator: (qualified_identifier
+    name: (qualified_identifier name: [(identifier) (operator_name)] @name)))
+]) @def.function
 (function_definition declarator: (operator_cast type: (_) @name)) @def.function
 (function_definition declarator: (qualified_identifier
   scope: (_) @owner name: (operator_cast type: (_) @name))) @def.method

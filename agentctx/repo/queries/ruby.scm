@@ -53,7 +53,8 @@
 ((call !receiver method: (identifier) @_let arguments: (argument_list . (simple_symbol) @name) block: (_)) @def.fixture
   (#any-of? @_let "let" "let!" "subject" "subject!" "given"))
 ((call !receiver method: (identifier) @name block: (_)) @def.fixture
-  (#any-of? @name "before" "after" "around" "setup" "teardown" "subject" "background"))
+  (#any-of? @name "before" "after" "around" "setup" "teardown" "background"))
+((call !receiver method: (identifier) @name !arguments block: (_)) @def.fixture (#eq? @name "subject"))
 
 ; ---- references
 [(identifier) (constant)] @ref

@@ -13,15 +13,19 @@
 
 ; ---- types
 (class_definition name: (_) @name) @def.class
-(class_definition name: (_) @name extend: (extends_clause type: (_) @base)) @def.class
+(class_definition name: (_) @name extend: (extends_clause [
+  (type_identifier) (generic_type) (stable_type_identifier)] @base)) @def.class
 (class_definition (annotation name: (_) @decorator) name: (_) @name) @def.class
 (object_definition name: (_) @name) @def.class
-(object_definition name: (_) @name extend: (extends_clause type: (_) @base)) @def.class
+(object_definition name: (_) @name extend: (extends_clause [
+  (type_identifier) (generic_type) (stable_type_identifier)] @base)) @def.class
 (package_object name: (_) @name) @def.class
 (trait_definition name: (_) @name) @def.trait
-(trait_definition name: (_) @name extend: (extends_clause type: (_) @base)) @def.trait
+(trait_definition name: (_) @name extend: (extends_clause [
+  (type_identifier) (generic_type) (stable_type_identifier)] @base)) @def.trait
 (enum_definition name: (_) @name) @def.enum
-(enum_definition name: (_) @name extend: (extends_clause type: (_) @base)) @def.enum
+(enum_definition name: (_) @name extend: (extends_clause [
+  (type_identifier) (generic_type) (stable_type_identifier)] @base)) @def.enum
 (type_definition name: (_) @name) @def.type
 (given_definition name: (_) @name return_type: (_)? @base) @def.class
 
@@ -30,7 +34,7 @@
 (function_declaration name: (_) @name return_type: (_)? @type) @def.function
 (function_definition (annotation name: (_) @decorator) name: (_) @name) @def.function
 (extension_definition parameters: (parameters . (parameter type: (_) @owner))
-  body: (function_definition name: (_) @name) @def.function)
+  (function_definition name: (_) @name) @def.function)
 (extension_definition parameters: (parameters . (parameter type: (_) @owner))
   body: (_ (function_definition name: (_) @name) @def.function))
 [(val_definition pattern: (identifier) @name type: (_)? @type)
