@@ -545,12 +545,15 @@ def test_cache(cli: Cli, leap: Repo, own_world: Path) -> None:
     assert shown.startswith(f"{own_world / 'cache'}\n")
     rows = cli("cache", "show", "--format", "json").json
     assert rows["schema_version"] == 1
-    assert rows["parts"]["index"]["bytes"] >= index.stat().st_size > 0
+    assert rows["parts"]["index"]["bytes"] > index.stat().st_size > 0
+    assert [tree["root"] for tree in rows["trees"]] == [str(leap.root.resolve())]
+    assert str(leap.root.resolve()) in shown
     assert rows["parts"]["runs"] == {"path": str(own_world / "cache" / "runs"), "bytes": 0}
     done = cli("cache", "clear")
     assert done.code == 0
     assert done.out.startswith("removed index: ")
     assert not index.exists()
+    assert cli("cache", "show", "--format", "json").json["trees"] == []
     assert cli("cache", "clear", "runs", "logs").code == 0
     assert cli("select", "x", "--format", "json", cwd=leap.root).json["cache"]["index"] == "cold"
 
