@@ -1,6 +1,7 @@
 """The chunks of a repository as a graph: who refers to whom, members of classes, overrides. Pure.
 
-References that were not resolved count by their name where few definitions have it: weaker, and apart.
+References that were not resolved, or to one of several, count apart and for less; by their name where that is all
+that is known and few definitions have it.
 """
 
 from __future__ import annotations
@@ -69,8 +70,9 @@ def build_nodes(graph: RepoGraph, data: Mapping[str, bytes]) -> Nodes:
         first = len(chunks)
         chunks += chunks_of(file, data[path])
         at = {chunk.id: first + n for n, chunk in enumerate(chunks[first:])}
-        by_symbol.update((id, at[owner]) for id, owner in owners(file).items() if owner in at)
         by_unit.update(((path, unit), first + n) for n, chunk in enumerate(chunks[first:]) for unit in chunk.units)
+        headers = {symbol.id: by_unit[(path, symbol.header)] for symbol in file.symbols}
+        by_symbol.update((id, at.get(owner, headers[id])) for id, owner in owners(file).items())
         tests += [file.is_test] * (len(chunks) - first)
         files += [number] * (len(chunks) - first)
     is_test = np.array(tests, dtype=np.bool_)
@@ -122,7 +124,9 @@ def _references(
         if source is None or kind is None:
             continue
         targets = [by_symbol[target] for target in link.targets if target in by_symbol]
-        if targets:
+        if targets and link.state is not Resolution.RESOLVED and kind != IMPORT:
+            out += [(NAMED, source, target, reference.line, NAMED_WEIGHT / len(targets)) for target in targets]
+        elif targets:
             out += [(kind, source, target, reference.line, 1.0 / len(targets)) for target in targets]
         elif link.state is Resolution.UNKNOWN and kind != IMPORT:
             alike = named.get(reference.name, ())
