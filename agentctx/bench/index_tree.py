@@ -32,6 +32,9 @@ def make_tree(source: Path, target: Path, *, files: int | None = None, copies: i
         raise RepoError(f"can't write a tree to {target}: {error.strerror or error}") from error
     vcs.run(target, "init", "--quiet")
     vcs.run(target, "add", "--all", "--force")
+    # Committed: files that differ from HEAD are evidence, and are all loaded.
+    author = ("-c", "user.name=agentctx", "-c", "user.email=agentctx@example.org", "-c", "commit.gpgSign=false")
+    vcs.run(target, *author, "commit", "--quiet", "--no-verify", "--message", "copies")
     return wanted
 
 

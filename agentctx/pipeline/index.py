@@ -9,13 +9,14 @@ from pathlib import Path
 from agentctx import vcs
 from agentctx.pipeline.services import Clock, IndexServices
 from agentctx.repo.catalog import Catalog
+from agentctx.repo.collecting import no_collection
 from agentctx.repo.graph import build_graph
 from agentctx.repo.loading import Loader
 from agentctx.repo.partial import partial_graph
 from agentctx.repo.resolvers.families import config_names
 from agentctx.repo.store import IndexMemory, IndexStore
 from agentctx.repo.survey import Survey, survey
-from agentctx.repo.working_set import WHOLE_FILES, Wanted, working_set
+from agentctx.repo.working_set import WHOLE, Wanted, working_set
 from agentctx.report import RepoRow
 from agentctx.source import FileSyntax, RepoGraph, Skipped
 
@@ -34,6 +35,18 @@ class Tree:
     @property
     def data(self) -> Mapping[str, bytes]:
         return self.survey.data
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all of it is loaded for every request."""
+        entries = self.survey.entries
+        return len(entries) <= WHOLE.files and sum(entry.n_bytes for entry in entries.values()) <= WHOLE.n_bytes
+
+    def text_of(self, path: str) -> bytes:
+        return self.data[path]
+
+    def size_of(self, path: str) -> int:
+        return self.survey.entries[path].n_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,7 @@ def build_index(
     """`read_tree` and `link` for what speaks of the changed files, or of a repository small enough to load whole."""
     tree = read_tree(root, services, clock, overlay, cached=cached)
     changed = tuple(sorted(tree.changed | frozenset(overlay or ())))
-    return link(tree, services, clock, Wanted(paths=changed))
+    return link(tree, services, clock, Wanted(paths=changed, mention_share=1.0))  # all callers, if they fit
 
 
 def link(tree: Tree, services: IndexServices, clock: Clock, wanted: Wanted) -> Index:
@@ -94,14 +107,14 @@ def link(tree: Tree, services: IndexServices, clock: Clock, wanted: Wanted) -> I
     """
     entries, loader = tree.survey.entries, tree.loader
     services.progress(f"indexing {len(entries)} files")
-    with clock.stage("index"):
+    with clock.stage("index"), no_collection():
         configs = {path: tree.data[path] for path in entries if path.rpartition("/")[2] in config_names()}
-        if len(entries) <= WHOLE_FILES:
+        if tree.is_small:
             files: Sequence[FileSyntax] = loader.load(entries)
             graph = build_graph(files, configs)
         else:
             catalog = Catalog({path: row.row for path, row in tree.survey.rows.items()})
-            files = working_set(catalog, wanted, loader.load, tree.data.__getitem__)
+            files = working_set(catalog, wanted, loader.load, tree)
             chosen = {file.path for file in files}
             others = {path: entry for path, entry in entries.items() if path not in chosen}
             graph = partial_graph(files, others, catalog, configs)

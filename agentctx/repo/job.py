@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentctx.repo.cache import Stored, key_of
 from agentctx.repo.catalog_row import NOTHING
+from agentctx.repo.collecting import no_collection
 from agentctx.repo.examine import Examined, examine, judged, read_and_examine
 from agentctx.repo.languages import language_of
 from agentctx.repo.looks import ToRead
@@ -76,14 +77,16 @@ class Job:
             where = self._cache.path if self._cache is not None else None
             try:
                 with closing(examine_in_processes(self._root, paths, where, wanted)) as results:
-                    for found in results:
-                        done.add(found.path)
-                        yield found
+                    for one in results:
+                        done.add(one.path)
+                        yield one
             except WorkerFailed as error:
                 self._notes.append(f"parsed in one process: {error}")
         left = [path for path in paths if path not in done]
         for at in range(0, len(left), BATCH_FILES):
-            yield from read_and_examine(self._root, left[at : at + BATCH_FILES], self._cache, self._old)
+            with no_collection():
+                found = read_and_examine(self._root, left[at : at + BATCH_FILES], self._cache, self._old)
+            yield from found
 
     def _add_row(self, row: TreeRow) -> None:
         self.rows[row.path] = row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from agentctx.repo.imported_paths import ImportedPaths
 from agentctx.repo.parse import parse
 from agentctx.repo.partial import partial_graph
 from agentctx.repo.terms import bag, bm25, query_terms
-from agentctx.repo.working_set import Wanted, wanted_of, working_set
+from agentctx.repo.working_set import Size, Wanted, wanted_of, working_set
 from agentctx.source import FileSyntax, Import, Resolution, SourceFile, SymbolKind
 from tests.services import PlainServices
 from tests.unit_checks import source
@@ -171,6 +172,19 @@ def load_from(sources: Mapping[str, SourceFile], seen: list[str] | None = None):
     return load
 
 
+@dataclass(frozen=True)
+class Held:
+    """Implements `working_set.Tree`."""
+
+    sources: Mapping[str, SourceFile]
+
+    def text_of(self, path: str) -> bytes:
+        return self.sources[path].data
+
+    def size_of(self, path: str) -> int:
+        return len(self.sources[path].data)
+
+
 def crowd(n: int) -> dict[str, str]:
     """Files that have nothing to do with the others, and all define the same names."""
     return {f"crowd/m{i}.py": f"class C{i}:\n    def step(self): return {i}\n\ndef run_{i}(): pass\n" for i in range(n)}
@@ -180,12 +194,12 @@ def test_evidence_brings_what_it_imports_and_who_calls_it() -> None:
     sources = files(FILES | crowd(60))
     catalog = catalog_of(sources)
     wanted = Wanted(paths=("tests/test_core.py",), about=("Engine",), text="start fails")
-    found = working_set(catalog, wanted, load_from(sources), lambda path: sources[path].data, max_files=14)
+    found = working_set(catalog, wanted, load_from(sources), Held(sources), Size(14, 99_000))
     paths = [file.path for file in found]
     assert paths == sorted(paths)
     assert {"tests/test_core.py", "pkg/core.py", "pkg/util.py", "pkg/deep.py", "pkg/user.py"} <= set(paths)
     assert not any(path.startswith("crowd/") for path in paths)
-    again = working_set(catalog, wanted, load_from(dict(reversed(sources.items()))), lambda p: sources[p].data, 14)
+    again = working_set(catalog, wanted, load_from(dict(reversed(sources.items()))), Held(sources), Size(14, 99_000))
     assert again == found
 
 
@@ -193,17 +207,26 @@ def test_the_limit_holds_but_for_the_evidence() -> None:
     sources = files(FILES | crowd(60))
     catalog = catalog_of(sources)
     many = Wanted(paths=tuple(f"crowd/m{i}.py" for i in range(12)), text="engine start warm")
-    found = working_set(catalog, many, load_from(sources), lambda path: sources[path].data, max_files=10)
-    assert len(found) >= 12
-    assert len(found) <= 12 + 3 + 2
+    found = working_set(catalog, many, load_from(sources), Held(sources), Size(10, 99_000))
+    assert [file.path for file in found] == sorted(many.paths)
     text = Wanted(text="engine start warm ratio run step")
-    assert len(working_set(catalog, text, load_from(sources), lambda path: sources[path].data, max_files=10)) <= 10
+    assert len(working_set(catalog, text, load_from(sources), Held(sources), Size(10, 99_000))) <= 10
+
+
+def test_the_limit_of_bytes_lets_smaller_files_in() -> None:
+    sources = files(FILES | {"pkg/huge.py": "# engine start warm\n" * 3000})
+    wanted = Wanted(text="engine start warm")
+    found = working_set(catalog_of(sources), wanted, load_from(sources), Held(sources), Size(10, 4000))
+    paths = [file.path for file in found]
+    assert "pkg/huge.py" not in paths
+    assert "pkg/core.py" in paths
+    assert sum(len(sources[path].data) for path in paths) <= 4000
 
 
 def test_names_in_the_evidence_bring_their_definitions() -> None:
     sources = files(FILES | crowd(60))
     found = working_set(
-        catalog_of(sources), Wanted(names=("step", "only_here")), load_from(sources), lambda p: sources[p].data, 10
+        catalog_of(sources), Wanted(names=("step", "only_here")), load_from(sources), Held(sources), Size(10, 99_000)
     )
     assert [file.path for file in found] == ["pkg/lonely.py"]  # sixty files define `step`: it says nothing
 
@@ -214,7 +237,7 @@ def test_what_a_task_wants() -> None:
     evidence = Evidence(frames=frames, mentions=("name",), error_lines=("boom",), text="log")
     wanted = wanted_of(task, evidence, ["changed.py"])
     assert wanted.paths == ("t.py", "y.py", "x.py", "a.py", "changed.py")
-    assert (wanted.names, wanted.about) == (("m", "name"), ("m", "inner", "outer"))
+    assert (wanted.names, wanted.about) == (("m", "r", "name"), ("m", "inner", "outer"))
     assert wanted.text == "r\nboom\nlog"
 
 
@@ -299,7 +322,7 @@ def test_other_languages_never_look_surer_either(chosen: str) -> None:
 
 
 def test_a_large_repository_is_ranked_in_part_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline_index, "WHOLE_FILES", 900)
+    monkeypatch.setattr(pipeline_index, "WHOLE", Size(900, 12_000_000))
     for path, text in (FILES | crowd(900)).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
