@@ -115,7 +115,9 @@ class Symbol:
     decorators: tuple[str, ...] = ()  # dotted names as written, without arguments
     is_test: bool = False  # a test function or test class
     is_fixture: bool = False
-    form: str = ""  # of a CLASS: class, interface, trait, struct, enum, type, namespace, impl; '' where all are classes
+    # of a CLASS: class, interface, trait, struct, enum, type, namespace, impl, suite; '' where all are classes;
+    # `test` and `fixture`: defined by a call, so that no code can name it
+    form: str = ""
     type: str | None = None  # declared type of a field or constant, return type of a function: dotted, bare
     value: str = ""  # what it holds, or what calling it gives, in the notation of its language's resolver
     # `name=x`, `autouse`: of a fixture; `plugin=m`: of pytest_plugins; `instance`: a field that only methods assign

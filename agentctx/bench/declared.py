@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentctx.bench.oracle import Answer, Place, Position
+from agentctx.repo.resolvers.imported import WHOLE
 from agentctx.source import RepoGraph, SourceFile, Symbol, SymbolKind
 
 Key = tuple[str, str]  # path, qualified name
@@ -30,6 +31,10 @@ class Declared:
         self._data = {file.path: file.data for file in files}
         self._starts = {path: _starts(data) for path, data in self._data.items()}
         self._at: dict[Place, str] = {}
+        self._whole = {
+            path: [entry.removeprefix(f"{WHOLE}:") for entry in file.exports if entry.startswith(f"{WHOLE}:")]
+            for path, file in graph.files.items()
+        }
         self._in: dict[str, list[Symbol]] = {}
         for symbol in graph.symbols.values():
             is_module = symbol.kind is SymbolKind.MODULE
@@ -63,12 +68,13 @@ class Declared:
     def covers(self, answer: Answer, targets: Iterable[str]) -> bool:
         """Whether every target is one of the places."""
         allowed = {key for place in answer for key in self._alike(place)}
-        declared = {name for path, name in allowed if path.endswith(_DECLARES)}
-        written = {name for _, name in allowed}
-        keys = [_key(self._symbols[id]) for id in targets]
-        return all(
-            (path, name) in allowed or (name in (written if path.endswith(_DECLARES) else declared) and name != "")
-            for path, name in keys
+        keys = {_key(self._symbols[id]) for id in targets}
+        right = keys & allowed
+        # Of modules only those count that stand beside a right one: they all have the same (no) name.
+        declared = {name for path, name in allowed if path.endswith(_DECLARES) and name} | {n for _, n in right}
+        written = {name for _, name in allowed if name} | {name for _, name in right}
+        return bool(keys) and all(
+            name in (written if path.endswith(_DECLARES) else declared) for path, name in keys - right
         )
 
     def _alike(self, place: Place) -> Iterator[Key]:
@@ -93,10 +99,10 @@ class Declared:
         byte = self._byte(place)
         lead = data[max(0, byte - _LEAD_BYTES) : byte]
         if _WHOLE.match(data, byte):
-            yield path, ""
-            yield path, "default"
+            yield from ((path, name) for name in ("", "default", "exports", *self._whole.get(path, ())))
         elif (start := _START.match(data)) is not None and start.end() == byte:
             yield path, ""
+            yield from ((path, name) for name in self._whole.get(path, ()))
         elif _LEADS.search(lead) and (_FUNCTION.match(data, byte) or lead.rstrip(b" *").endswith(b"function")):
             holding = [symbol for symbol in self._in.get(path, ()) if symbol.span.start <= byte < symbol.span.end]
             inner = min(holding, key=lambda s: (len(s.span), s.id), default=None)

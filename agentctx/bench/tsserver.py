@@ -33,6 +33,7 @@ _HANDED_ON = re.compile(
     r"(?:(?:module\.)?exports(?:\.[\w$]+)?\s*=\s*(?:module\.exports\s*=\s*)?|export\s+default\s+)"
     r"(?=[A-Za-z_$][\w$]*\s*(?:;|\n|$))"
 )
+_REQUIRED = re.compile(r"(?:module\.)?exports\s*=\s*require\(")
 _SHORTHAND = re.compile(r"[A-Za-z_$][\w$]*(?=\s*[,}])")
 
 
@@ -133,6 +134,7 @@ class TsServerOracle:
         bodies = list(self._in_batches("definition-full", questions))
         found = [self._declared(body) for body in bodies]
         self._add_behind_uses(found, bodies)
+        self._add_required(found, bodies)
         declared = [at for at, places in enumerate(found) if any(_is_declaration(place) for place in places)]
         behind = self._in_batches("findSourceDefinition", [questions[at] for at in declared])
         for at, body in zip(declared, behind, strict=True):
@@ -154,14 +156,30 @@ class TsServerOracle:
             if (offset := self._handed_on(item)) is not None
         ]
         wanted = list(dict.fromkeys((name, offset) for _, name, offset in hops))
-        places = [self._at(name, offset) for name, offset in wanted]
-        questions = [
-            {"file": name, "line": place.line + 1, "offset": place.column + 1}
-            for (name, _), place in zip(wanted, places, strict=True)
-        ]
+        questions = [self._at_offset(*one) for one in wanted]
         answers = dict(zip(wanted, self._in_batches("definition-full", questions), strict=True))
         for number, name, offset in hops:
             found[number].update(self._declared(answers[name, offset]))
+
+    def _add_required(self, found: Sequence[set[Place]], bodies: Sequence[Any]) -> None:
+        """Of `module.exports = require('m')` the server says what it is by the type only."""
+        hops = [
+            (number, item["fileName"], item["textSpan"]["start"])
+            for number, body in enumerate(bodies)
+            for item in body or ()
+            if self._inside(item["fileName"]) is not None
+            and _REQUIRED.match(self._text(item["fileName"]), item["textSpan"]["start"]) is not None
+        ]
+        wanted = list(dict.fromkeys((name, offset) for _, name, offset in hops))
+        answers = dict(
+            zip(wanted, self._in_batches("typeDefinition", [self._at_offset(*one) for one in wanted]), strict=True)
+        )
+        for number, name, offset in hops:
+            found[number].update(self._places(answers[name, offset]))
+
+    def _at_offset(self, name: str, offset: int) -> Mapping[str, object]:
+        place = self._at(name, offset)
+        return {"file": name, "line": place.line + 1, "offset": place.column + 1}
 
     def _handed_on(self, item: Mapping[str, Any]) -> int | None:
         name, start = item["fileName"], item["textSpan"]["start"]

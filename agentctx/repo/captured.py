@@ -52,7 +52,10 @@ def captured(matches: Matches) -> Captured:
 # Most captures are those of references, which others read.
 _GROUPS = {
     **dict.fromkeys(("ref", "ref.name", "ref.call", "ref.type", "ref.attribute", "receiver", "name", "skip"), "other"),
-    **dict.fromkeys(("local", "local.type", "local.value", "scope", "owner", "type", "base", "decorator"), "other"),
+    **dict.fromkeys(
+        ("local", "local.type", "local.value", "local.whole", "scope", "owner", "type", "base", "decorator"), "other"
+    ),
+    **dict.fromkeys(("value", "returned", "export.name", "export.local", "ref.base"), "other"),
     **dict.fromkeys(("unit.block", "unit.nonempty"), "block"),
     "comment": "comment",
     "error": "error",

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from agentctx.repo.captured_scopes import Bound, Scope, is_local, receiver_type, scopes, values
 from agentctx.repo.chains import chain
 from agentctx.repo.parse_lines import Nesting
-from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.type_names import bare_type
+from agentctx.repo.resolvers.imported import WHOLE, Imported
 from agentctx.source import Import, Reference, Role
 from agentctx.spans import ByteSpan
 
@@ -32,18 +32,6 @@ _ROLES = {
     "ref.name": (1, Role.NAME),
     "ref": (0, Role.NAME),
 }
-OWN = frozenset({"this", "self", "super", "base", "Self", "crate", "static", "parent", "it", "_"})
-MAX_FOLLOWED = 4
-
-
-@dataclass(slots=True)
-class Scope:
-    """Names bound in a function or block: name -> its type (None: not known)."""
-
-    start: int
-    end: int
-    parent: Scope | None = None
-    names: dict[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +40,7 @@ class Collected:
     imports: tuple[Import, ...]
     exports: tuple[str, ...]
     package: str
+    values: Mapping[int, str]  # first byte of a definition's name -> what it holds, or what calling it gives
 
 
 def collect(
@@ -74,7 +63,8 @@ def collect(
     gathered = _gather(matches)
     where = Nesting(definitions)
     imports = _imports(path, data, gathered, Nesting(definitions), unit_at, read_imports)
-    uses = sorted(_uses(data, gathered, _scopes(data, gathered, functions)))
+    ranges = scopes(data, gathered, functions)
+    uses = sorted(_uses(data, gathered, Nesting(ranges)))
     references = tuple(
         Reference(
             path=path,
@@ -89,18 +79,17 @@ def collect(
         )
         for use in uses
     )
-    return Collected(references, imports, _exports(data, gathered), _package(data, gathered))
+    return Collected(
+        references, imports, _exports(data, gathered), _package(data, gathered), values(data, gathered, Nesting(ranges))
+    )
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _Gathered(Bound):
     uses: dict[int, tuple[Node, int, Role]] = field(default_factory=dict)  # first byte -> node, strength, role
     receivers: dict[int, Node] = field(default_factory=dict)  # first byte of the name -> its receiver
-    skipped: set[int] = field(default_factory=set)
-    locals: list[tuple[Node, Node | None, Node | None]] = field(default_factory=list)  # name, type, value
-    scopes: list[Node] = field(default_factory=list)
     imports: dict[int, Node] = field(default_factory=dict)  # first byte -> statement
-    exports: list[tuple[Node | None, Node | None]] = field(default_factory=list)  # public name, local name
+    exports: list[tuple[str, Node | None, Node | None]] = field(default_factory=list)  # without a name, names
     packages: list[Node] = field(default_factory=list)
 
 
@@ -113,11 +102,15 @@ def _gather(matches: Matches) -> _Gathered:
                 receiver = match.get("receiver")
                 for node in nodes:
                     _add_use(out, node, *known)
-                    if receiver:
+                    if receiver and (receiver[0].is_named or node.start_byte not in out.receivers):
                         out.receivers[node.start_byte] = receiver[0]
             elif capture == "local":
-                type_, value = match.get("local.type", (None,))[0], match.get("local.value", (None,))[0]
-                out.locals.extend((node, type_, value) for node in nodes)
+                out.locals.extend((node, match) for node in nodes)
+            elif capture == "local.inferred":
+                out.inferred.extend(nodes)
+            elif capture == "value" or capture == "returned":
+                names = match.get("name", ())
+                out.given.extend((name, nodes[0]) for name in names)
             elif capture == "skip" or capture == "name":
                 out.skipped.update(node.start_byte for node in nodes)
             elif capture == "scope":
@@ -126,7 +119,9 @@ def _gather(matches: Matches) -> _Gathered:
                 out.imports.update((node.start_byte, node) for node in nodes)
             elif capture == "export":
                 public, local = match.get("export.name", (None,))[0], match.get("export.local", (None,))[0]
-                out.exports.append((public, local))
+                out.exports.append(("default", public, local))
+            elif capture == "export.whole":
+                out.exports.append((WHOLE, None, match["export.local"][-1]))
             elif capture == "package":
                 out.packages.extend(nodes)
     return out
@@ -138,53 +133,6 @@ def _add_use(out: _Gathered, node: Node, strength: int, role: Role) -> None:
     known = out.uses.get(node.start_byte)
     if known is None or strength > known[1]:
         out.uses[node.start_byte] = (node, strength, role)
-
-
-def _scopes(data: bytes, gathered: _Gathered, functions: Sequence[tuple[int, int]]) -> Nesting[Scope]:
-    """The scopes with what is bound in them."""
-    spans = {(start, end) for start, end in functions} | {(n.start_byte, n.end_byte) for n in gathered.scopes}
-    stack: list[Scope] = []
-    made: list[tuple[int, int, Scope]] = []
-    for start, end in sorted(spans, key=lambda s: (s[0], -s[1])):
-        while stack and stack[-1].end <= start:
-            stack.pop()
-        scope = Scope(start, end, stack[-1] if stack else None)
-        made.append((start, end, scope))
-        stack.append(scope)
-    where = Nesting(made)
-    for name, type_, value in sorted(gathered.locals, key=lambda item: item[0].start_byte):
-        gathered.skipped.add(name.start_byte)
-        scope_at = where.at(name.start_byte)
-        if scope_at is not None:
-            _bind(data, scope_at, name, type_, value)
-    return Nesting(made)
-
-
-def _bind(data: bytes, scope: Scope, name: Node, type_: Node | None, value: Node | None) -> None:
-    text = _text(data, name)
-    known = bare_type(_text(data, type_)) if type_ is not None and type_.end_byte - type_.start_byte < 300 else None
-    if known is None and value is not None:
-        reached = chain(data, value)
-        known = _followed(reached, scope) if reached is not None else None
-    if scope.names.get(text) is None:
-        scope.names[text] = known
-
-
-def _followed(reached: str, scope: Scope | None) -> str | None:
-    """The chain of a value as a type: `<T>` is T, one that starts with a local starts with what that is instead."""
-    if reached.startswith("<") and reached.endswith(">"):
-        return reached[1:-1]
-    first, dot, rest = reached.partition(".")
-    bare = first.removesuffix("()")
-    while scope is not None:
-        if bare in scope.names:
-            known = scope.names[bare]
-            if known is None or first != bare:
-                return None
-            start = known[1:] if known.startswith("=") else f"<{known}>"
-            return f"={start}{dot}{rest}" if start.count(".") < MAX_FOLLOWED else None
-        scope = scope.parent
-    return f"={reached}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -219,29 +167,9 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
             text = chain(data, receiver) or "?"
             if role is Role.NAME:
                 role = Role.ATTRIBUTE
-            yield _Use(start, node.end_byte, node.start_point[0], name, role, text, _receiver_type(text, scope))
-        elif start not in gathered.skipped and not _is_local(name, scope):
+            yield _Use(start, node.end_byte, node.start_point[0], name, role, text, receiver_type(text, scope))
+        elif start not in gathered.skipped and not is_local(name, scope):
             yield _Use(start, node.end_byte, node.start_point[0], name, role)
-
-
-def _is_local(name: str, scope: Scope | None) -> bool:
-    while scope is not None:
-        if name in scope.names:
-            return True
-        scope = scope.parent
-    return False
-
-
-def _receiver_type(receiver: str, scope: Scope | None) -> str | None:
-    """What the local that a receiver starts with is; '?' where it is a local of which nothing is known."""
-    first = receiver.partition(".")[0].removesuffix("()")
-    if first in OWN:
-        return None
-    while scope is not None:
-        if first in scope.names:
-            return scope.names[first] or "?"
-        scope = scope.parent
-    return None
 
 
 def _imports(
@@ -273,10 +201,13 @@ def _by_start(nodes: Mapping[int, Node]) -> list[Node]:
 
 
 def _exports(data: bytes, gathered: _Gathered) -> tuple[str, ...]:
-    """`public:local`, or the name alone where both are the same; `default:` for a file's main export."""
+    """`public:local`, or the name alone where both are the same; `default:` for a file's main export.
+
+    `export=:` is for one that stands for the whole module.
+    """
     out = []
-    for public, local in gathered.exports:
-        name = _text(data, public) if public is not None else "default"
+    for unnamed, public, local in gathered.exports:
+        name = _text(data, public) if public is not None else unnamed
         inner = _text(data, local) if local is not None else name
         out.append(name if inner == name else f"{name}:{inner}")
     return tuple(dict.fromkeys(out))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
-from agentctx.repo.captured import Captured
 from agentctx.repo.captured_defs import Found, bases, decorators, parents
 from agentctx.repo.captured_names import text_of
 from agentctx.repo.language_rows import TestRules
@@ -20,9 +18,10 @@ from agentctx.spans import ByteSpan, LineSpan
 
 SIGNATURE_BYTES = 2000  # what is looked at of a definition that has no body
 TYPE_BYTES = 300
-_BODIES = ("body", "value", "right", "declaration", "definition", "declarator", "arguments")
+_CALLS = ("test", "fixture")  # what defines by a call has no name that code could use
 
-_TAIL = re.compile(r"(?:\s|=>|[{:=(,])+\Z")  # what leads to a body
+_DECORATES = re.compile("decorator|annotation|attribute|call|constructor_invocation|user_type")
+_TAIL = re.compile(r"(?:\s|=>|\|\|=|[{:=(,])+\Z")  # what leads to a body
 
 
 def give_ids(found: Sequence[Found], ids: Ids) -> None:
@@ -31,31 +30,17 @@ def give_ids(found: Sequence[Found], ids: Ids) -> None:
         one.id = ids.new(one.qualname)
 
 
-def body_start(one: Found, found: Captured, block_starts: Sequence[int]) -> int:
-    """The first byte of the definition's body; its end where it has none."""
-    node: Node | None = one.outer
-    while node is not None:
-        body = node.child_by_field_name("body")
-        if body is not None and body.start_byte >= one.name_node.end_byte:
-            return body.start_byte
-        node = next((child for name in _BODIES if (child := node.child_by_field_name(name)) is not None), None)
-        if node is not None and node.end_byte <= one.name_node.end_byte:
-            break
-    at = bisect_left(block_starts, one.name_node.end_byte)
-    return min(block_starts[at], one.end) if at < len(block_starts) else one.end
-
-
 def symbols(
     data: bytes,
     path: str,
     found: Sequence[Found],
-    bodies: Sequence[int],
     lines: Lines,
     unit_at: Sequence[int],
     rules: TestRules,
     in_tests: bool,
+    values: Mapping[int, str],
 ) -> tuple[Symbol, ...]:
-    """The symbols of all definitions, sorted by where they stand."""
+    """The symbols of all definitions, sorted by where they stand. `values`: as `captured_refs` has them."""
     parent_of = parents(found)
     tests = {id(one) for one in found if _is_test(data, one, rules, in_tests)}
     suites = {parent_of[id(one)] for one in found if id(one) in tests and id(one) in parent_of}
@@ -71,29 +56,33 @@ def symbols(
             lines=LineSpan(lines.row_of(one.start) + 1, lines.row_of(max(one.start, one.end - 1)) + 1),
             header=unit_at[one.name_node.start_point[0]],
             parent=parent_of.get(id(one)),
-            signature=signature(data, one, body),
+            signature=signature(data, one),
             bases=bases(data, one),
             decorators=decorators(data, one),
             is_test=id(one) in tests or (one.kind is SymbolKind.CLASS and one.id in suites),
             is_fixture=_is_fixture(data, one, rules, in_tests),
-            form=one.what if one.is_type else "",
+            form=one.what if one.is_type or one.what in _CALLS else "",
             type=_type(data, one),
+            value=values.get(one.name_node.start_byte, ""),
         )
-        for one, body in zip(found, bodies, strict=True)
+        for one in found
     ]
     return tuple(sorted(out, key=lambda s: (s.span.start, -s.span.end, s.id)))
 
 
-def signature(data: bytes, one: Found, body: int) -> str:
+def signature(data: bytes, one: Found) -> str:
     """One line, without decorators and body."""
-    start = one.start
-    for node in one.decorator_nodes:
-        if node.start_byte < one.name_node.start_byte:
-            start = max(start, data.find(b"\n", node.end_byte) + 1)
-    if start >= one.name_node.start_byte:
-        start = one.start
-    end = min(one.end if one.what == "type" else body, one.end, start + SIGNATURE_BYTES)
+    ends = [_decorator_end(node, one) for node in one.decorator_nodes]
+    start = max([one.start, *(end for end in ends if end <= one.name_node.start_byte)])
+    end = min(one.end if one.what == "type" else one.body, one.end, start + SIGNATURE_BYTES)
     return one_line(_TAIL.sub("", data[start:end].decode("utf-8", "replace")))
+
+
+def _decorator_end(node: Node, one: Found) -> int:
+    """The last byte of the whole decorator whose name `node` is."""
+    while (around := node.parent) is not None and around.start_byte >= one.start and _DECORATES.search(around.type):
+        node = around
+    return node.end_byte
 
 
 def _type(data: bytes, one: Found) -> str | None:

@@ -5,30 +5,27 @@ from __future__ import annotations
 from agentctx.repo import captured_refs, languages
 from agentctx.repo.captured import captured
 from agentctx.repo.captured_defs import definitions
-from agentctx.repo.captured_symbols import body_start, give_ids, symbols
+from agentctx.repo.captured_symbols import give_ids, symbols
 from agentctx.repo.comment_lines import CommentLines
 from agentctx.repo.parse_blocks import BlockWalk, Extent
 from agentctx.repo.parse_place import finish, unit_at
 from agentctx.repo.python_defs import Ids
 from agentctx.repo.resolvers.families import import_reader
-from agentctx.repo.trees import run_matches
+from agentctx.repo.trees import matches_of, tree_of
 from agentctx.source import FileSyntax, SourceFile
 
 
 def parse_captured(file: SourceFile, language: str) -> FileSyntax:
     """All that can be said of one file in `language` by itself."""
     row = languages.LANGUAGES[language]
-    matches, root = run_matches(file.data, language)
+    root, text = tree_of(file.data, language)
+    matches = matches_of(root, language)
     found = captured(matches)
-    lines = CommentLines(file.data, found.comments)
+    lines = CommentLines(text, found.comments)
     defined = definitions(file.data, found, row.wrappers, row.no_locals)
     give_ids(defined, Ids(file.path))
-    block_starts = [node.start_byte for node in found.blocks]
-    bodies = [body_start(one, found, block_starts) for one in defined]
     extents = [
-        Extent(one.start, one.end, body, number, one.inside)
-        for number, (one, body) in enumerate(zip(defined, bodies, strict=True))
-        if one.holds
+        Extent(one.start, one.end, one.body, number, one.inside) for number, one in enumerate(defined) if one.holds
     ]
     drafts = BlockWalk(lines, found, extents).run(root)
     units = finish(drafts, lines, lambda key: defined[key].id if key is not None else None)
@@ -48,7 +45,9 @@ def parse_captured(file: SourceFile, language: str) -> FileSyntax:
         language=language,
         digest=file.digest,
         units=units,
-        symbols=symbols(file.data, file.path, defined, bodies, lines, at, row.tests, file.is_test),
+        symbols=symbols(
+            file.data, file.path, defined, lines, at, row.tests, in_tests=file.is_test, values=names.values
+        ),
         references=names.references,
         imports=names.imports,
         exports=names.exports,

@@ -15,9 +15,7 @@
     (call_expression function: (call_expression function: (identifier) @_require))]) .)] @unit.import
   (#eq? @_require "require"))
 (export_statement source: (_)) @unit.import
-(hash_bang_line) @unit.keep
 [(statement_block) (class_body) (object) (array) (switch_body) (switch_case) (switch_default)] @unit.block
-(program . (expression_statement (string)) @unit.keep)
 
 ; ---- functions
 [(function_declaration name: (_) @name) (generator_function_declaration name: (_) @name)] @def.function
@@ -40,7 +38,7 @@
 (program (expression_statement (assignment_expression
   left: (member_expression property: (property_identifier) @name) right: (class)) @def.class))
 
-; objects of a module: their functions are members of what they are assigned to
+; objects of a module: what they hold are members of what they are assigned to
 (program [
   (lexical_declaration (variable_declarator name: (identifier) @owner
     value: (object (method_definition name: (_) @name) @def.method)))
@@ -64,6 +62,40 @@
   (export_statement "default" @owner value: (object
     (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method))
 ])
+(program [
+  (lexical_declaration (variable_declarator name: (identifier) @owner
+    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
+  (variable_declaration (variable_declarator name: (identifier) @owner
+    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner
+    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field))))
+  (expression_statement (assignment_expression left: (_) @owner
+    right: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
+  (export_statement "default" @owner
+    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field))
+])
+; `exports.limit = 1`, `app.settings = {}`; what a module hands out as a whole
+((program (expression_statement (assignment_expression
+  left: (member_expression object: [(identifier) (member_expression)] @owner property: (property_identifier) @name)
+  right: [
+    (assignment_expression) (array) (await_expression) (binary_expression) (call_expression) (member_expression)
+    (new_expression) (number) (object) (regex) (string) (template_string) (ternary_expression) (true) (false)
+    (null) (undefined) (unary_expression)
+  ] @value) @def.field)) (#not-eq? @owner "module"))
+((program (expression_statement (assignment_expression
+  left: (member_expression object: [(identifier) (member_expression)] @owner property: (property_identifier) @name)
+  right: (identifier) @value) @def.field)) (#not-match? @owner "^(module|exports|module\\.exports)$"))
+((program [(lexical_declaration (variable_declarator value: (assignment_expression
+    left: (member_expression object: (_) @owner property: (property_identifier) @name) right: (_) @value) @def.field))
+  (variable_declaration (variable_declarator value: (assignment_expression
+    left: (member_expression object: (_) @owner property: (property_identifier) @name) right: (_) @value) @def.field))])
+  (#any-of? @owner "exports" "module.exports"))
+((program (expression_statement (assignment_expression
+  left: (member_expression object: (identifier) @_module property: (property_identifier) @name)
+  right: [(object) (new_expression) (call_expression function: (_) @_call) (member_expression)] @value) @def.constant))
+  (#eq? @_module "module") (#eq? @name "exports") (#not-eq? @_call "require"))
+(export_statement "default" @name value: [(call_expression) (new_expression) (object) (member_expression)] @value)
+  @def.constant
 
 ; ---- classes
 (class_declaration name: (_) @name) @def.class
@@ -75,17 +107,45 @@
   declaration: (class_declaration name: (_) @name) @def.class)
 (class_body (method_definition name: (_) @name) @def.method)
 ; what methods assign to `this`
-(method_definition body: (statement_block (expression_statement (assignment_expression left: (member_expression
-  object: (this) @owner.self property: [(property_identifier) (private_property_identifier)] @name))) @def.field))
+(expression_statement (assignment_expression left: (member_expression
+  object: (this) @owner.self property: [(property_identifier) (private_property_identifier)] @name) right: (_) @value))
+  @def.field
 
 ; ---- constants of the module
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @def.constant))
 (program (variable_declaration (variable_declarator name: (identifier) @name) @def.constant))
 (program (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant)))
 (program (lexical_declaration (variable_declarator
-  name: (object_pattern (shorthand_property_identifier_pattern) @name)) @def.constant))
+  name: [
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @name
+      (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+      (pair_pattern value: (identifier) @name)])
+    (array_pattern (identifier) @name)
+  ]) @def.constant))
+(program (variable_declaration (variable_declarator
+  name: [
+    (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)])
+    (array_pattern (identifier) @name)
+  ]) @def.constant))
 (program (export_statement declaration: (_ (variable_declarator
   name: (object_pattern (shorthand_property_identifier_pattern) @name)) @def.constant)))
+
+; ---- what calling a function gives, and what fields hold
+(function_declaration name: (_) @name body: (statement_block (return_statement (_) @returned)))
+(method_definition name: (_) @name body: (statement_block (return_statement (_) @returned)))
+(variable_declarator name: (identifier) @name value: [
+  (arrow_function body: (statement_block (return_statement (_) @returned)))
+  (arrow_function body: (expression) @returned)
+  (function_expression body: (statement_block (return_statement (_) @returned)))])
+(pair key: (property_identifier) @name value: [
+  (arrow_function body: (statement_block (return_statement (_) @returned)))
+  (arrow_function body: (expression) @returned)
+  (function_expression body: (statement_block (return_statement (_) @returned)))])
+(assignment_expression left: (member_expression property: (property_identifier) @name) right: [
+  (arrow_function body: (statement_block (return_statement (_) @returned)))
+  (arrow_function body: (expression) @returned)
+  (function_expression body: (statement_block (return_statement (_) @returned)))])
 
 ; ---- tests: `it('does', () => {})`, `test.each(table)('does', fn)`, `describe('x', fn)`, `beforeEach(fn)`
 ((call_expression
@@ -130,6 +190,9 @@
 (export_statement (export_clause (export_specifier) @_none) source: (_)) @export.other
 (export_specifier alias: (identifier) @skip)
 (labeled_statement label: (statement_identifier) @skip)
+(member_expression object: (identifier) @skip (#any-of? @skip "exports" "module"))
+(expression_statement (assignment_expression
+  left: (identifier) @skip (#eq? @skip "exports")))
 
 ; ---- exports and CommonJS imports
 (export_statement !source (export_clause (export_specifier name: (_) @export.local alias: (_) @export.name) @export))
@@ -139,13 +202,19 @@
   (#match? @_exports "^(module\\.)?exports$")) @export
 (export_statement "default" value: (identifier) @export.local) @export
 (export_statement "default" declaration: (_ name: (_) @export.local)) @export
-(assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
-  right: [(identifier) @export.local
-    (new_expression constructor: (identifier) @export.local)
+(assignment_expression left: (_) @_exports right: [
+    (identifier) @export.local
     (function_expression name: (identifier) @export.local)
     (class name: (_) @export.local)
-    (call_expression function: (identifier) @export.local)]
-  (#eq? @_module "module") (#eq? @_exports "exports")) @export
+    (assignment_expression right: [
+      (identifier) @export.local
+      (function_expression name: (identifier) @export.local)
+      (class name: (_) @export.local)])]
+  (#any-of? @_exports "module.exports" "exports")) @export.whole
+(assignment_expression left: (member_expression object: (identifier) @_module
+  property: (property_identifier) @export.local)
+  right: [(object) (new_expression) (call_expression function: (_) @_call) (member_expression)]
+  (#eq? @_module "module") (#eq? @export.local "exports") (#not-eq? @_call "require")) @export.whole
 (assignment_expression left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
   right: (object [
     (shorthand_property_identifier) @export.name
@@ -153,7 +222,7 @@
   (#eq? @_module "module") (#eq? @_exports "exports"))
 ; `var app = exports = module.exports = {}`
 (variable_declarator name: (identifier) @export.local value: (assignment_expression
-  left: (_) @_exports) (#match? @_exports "^(module\\.)?exports$")) @export
+  left: (_) @_exports) (#any-of? @_exports "module.exports" "exports")) @export.whole
 (variable_declarator value: [
   (call_expression function: (identifier) @_require)
   (await_expression (call_expression function: (import)))
@@ -171,10 +240,14 @@
 ; ---- what functions bind
 [(arrow_function) (function_expression) (generator_function) (method_definition)] @scope
 [(catch_clause) (for_statement) (for_in_statement)] @scope
+(program (statement_block) @scope)
 (arrow_function parameter: (identifier) @local)
 (variable_declarator name: (identifier) @local)
 (variable_declarator name: (identifier) @local value: (_) @local.value)
-(variable_declarator name: [(object_pattern) (array_pattern)] @pattern)
+(variable_declarator name: (object_pattern [
+  (shorthand_property_identifier_pattern) @local
+  (object_assignment_pattern left: (shorthand_property_identifier_pattern) @local)
+  (pair_pattern key: (property_identifier) @local.key value: (identifier) @local)]) value: (_) @local.whole)
 (for_in_statement left: (identifier) @local)
 (catch_clause parameter: (identifier) @local)
 (shorthand_property_identifier_pattern) @local

@@ -13,9 +13,14 @@
   (extends_clause value: (_) @base) (implements_clause (_) @base)])) @def.class
 (class_body (decorator [
   (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
-  . (method_definition name: (_) @name) @def.method)
+  . (decorator)* . (method_definition name: (_) @name) @def.method)
 (class_body (public_field_definition name: (_) @name type: (type_annotation (_) @type)?) @def.field)
 (class_body (public_field_definition name: (_) @name value: [(arrow_function) (function_expression)]) @def.method)
+(public_field_definition name: (_) @name value: [
+  (arrow_function return_type: (type_annotation (_) @type))
+  (arrow_function body: (statement_block (return_statement (_) @returned)))
+  (arrow_function body: (expression) @returned)
+  (new_expression) @value (call_expression) @value (identifier) @value (member_expression) @value])
 (class_body (public_field_definition decorator: (decorator [
   (identifier) @decorator (member_expression) @decorator (call_expression function: (_) @decorator)])
   name: (_) @name) @def.field)
@@ -35,8 +40,25 @@
 (interface_body (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field)
 (interface_body (property_signature name: (_) @name type: (type_annotation (function_type))) @def.method)
 (type_alias_declaration name: (_) @name) @def.type
+(type_alias_declaration value: [
+  (object_type (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field)
+  (intersection_type (object_type (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field))
+  (union_type (object_type (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field))
+])
 (type_alias_declaration value: (object_type
-  (property_signature name: (_) @name type: (type_annotation (_) @type)?) @def.field))
+  (method_signature name: (_) @name return_type: (type_annotation (_) @type)?) @def.method))
+; what an alias stands for
+(type_alias_declaration name: (_) @name value: [
+  (type_identifier) @base
+  (nested_type_identifier) @base
+  (generic_type name: (_) @base)
+  (intersection_type [(type_identifier) @base (generic_type name: (_) @base) (nested_type_identifier) @base])
+  (intersection_type (intersection_type
+    [(type_identifier) @base (generic_type name: (_) @base) (nested_type_identifier) @base]))
+  (union_type [(type_identifier) @base (generic_type name: (_) @base) (nested_type_identifier) @base])
+  (union_type (union_type [(type_identifier) @base (generic_type name: (_) @base) (nested_type_identifier) @base]))
+  (parenthesized_type (union_type [(type_identifier) @base (generic_type name: (_) @base)]))
+]) @def.type
 (enum_declaration name: (_) @name) @def.enum
 (enum_body (enum_assignment name: (_) @name) @def.field)
 (enum_body (property_identifier) @name @def.field)
@@ -66,15 +88,26 @@
 (extends_type_clause type: [(type_identifier) @ref.base (generic_type name: (type_identifier) @ref.base)
   (nested_type_identifier name: (_) @ref.base)])
 (type_parameter name: (type_identifier) @local)
-(mapped_type_clause name: (type_identifier) @skip)
-(infer_type (type_identifier) @skip)
+(type_parameter name: (type_identifier) @local constraint: (constraint (_) @local.type))
+(mapped_type_clause name: (type_identifier) @local)
+(infer_type . (type_identifier) @local.inferred)
 [(required_parameter pattern: (identifier) @local) (optional_parameter pattern: (identifier) @local)]
 [(required_parameter pattern: (identifier) @local type: (type_annotation (_) @local.type))
  (optional_parameter pattern: (identifier) @local type: (type_annotation (_) @local.type))]
 (variable_declarator name: (identifier) @local type: (type_annotation (_) @local.type))
+[(required_parameter pattern: (object_pattern [
+    (shorthand_property_identifier_pattern) @local
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @local)
+    (pair_pattern key: (property_identifier) @local.key value: (identifier) @local)])
+  type: (type_annotation (_) @local.in))
+ (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @local
+    (pair_pattern key: (property_identifier) @local.key value: (identifier) @local)])
+  type: (type_annotation (_) @local.in))]
 (type_predicate name: (identifier) @skip)
 [(function_signature) (method_signature) (abstract_method_signature) (function_type) (constructor_type)
  (call_signature) (construct_signature) (interface_declaration) (type_alias_declaration) (class_declaration)
- (abstract_class_declaration) (mapped_type_clause) (conditional_type)] @scope
+ (abstract_class_declaration) (object_type) (conditional_type)] @scope
 (index_signature name: (identifier) @skip)
+(export_statement "=" (identifier) @export.local) @export.whole
 (export_statement "default" declaration: (abstract_class_declaration name: (_) @export.local)) @export

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.resolvers.rules import Rules, Space, words
+from agentctx.repo.resolvers.rules import Rules, Space, in_order, words
 from agentctx.source import FileSyntax, Import
 
 if TYPE_CHECKING:
@@ -30,13 +30,15 @@ class CRules(Rules):
     constructors = frozenset[str]()
     builtin_members = _MEMBERS
     global_names = True
+    open_enums = True
+    builtins = words("std")
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
         super().__init__(files, configs)
         self._by_name: dict[str, list[str]] = {}
         for path in sorted(files):
             self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
-        self._visible: dict[str, tuple[str, ...]] = {}
+        self._visible: dict[str, Mapping[str, int]] = {}
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
         path = self._included(item.path, item.module)
@@ -51,7 +53,7 @@ class CRules(Rules):
         candidates = [p for p in self._by_name.get(tail.rpartition("/")[2], ()) if p == tail or p.endswith(f"/{tail}")]
         return min(candidates, key=lambda p: (-_shared(p, importer), len(p), p), default=None)
 
-    def visible(self, path: str) -> Sequence[str]:
+    def visible(self, path: str) -> Mapping[str, int]:
         if path not in self._visible:
             found: list[str] = []
             seen = {path}
@@ -63,7 +65,7 @@ class CRules(Rules):
                         seen.add(other)
                         found.append(other)
                         queue.append(other)
-            self._visible[path] = tuple(found)
+            self._visible[path] = in_order(found)
         return self._visible[path]
 
     def same_class(self, one: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agentctx.repo.resolvers.rules import Rules
-from agentctx.repo.resolvers.tables import Ids, Tables
+from agentctx.repo.resolvers.tables import UNNAMED, Ids, Tables
 from agentctx.source import Symbol, SymbolKind
 
 TypeIds = Callable[[str, str | None, str], Ids]
@@ -31,7 +31,7 @@ class Classes:
         """Every type but namespaces and `impl` blocks, sorted."""
         symbols = self._tables.symbols
         types = (s for s in symbols.values() if s.kind is SymbolKind.CLASS)
-        return sorted(s.id for s in types if s.form not in ("namespace", "impl"))
+        return sorted(s.id for s in types if s.form not in ("namespace", "impl", *UNNAMED))
 
     # ------------------------------------------------------------ parts
 
@@ -126,7 +126,8 @@ class Classes:
         if self._below is None:
             self._below = {}
             for cls in self.all:
-                for base in self.bases(cls)[0]:
+                is_alias = self._tables.symbols[cls].form == "type"
+                for base in () if is_alias else self.bases(cls)[0]:
                     self._below.setdefault(base, []).append(cls)
             for cls, interfaces in self._implemented().items():
                 for interface in interfaces:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.resolvers.rules import Rules, Space, words
-from agentctx.source import FileSyntax, Import, SymbolKind
+from agentctx.repo.resolvers.rules import Rules, Space, in_order, words
+from agentctx.source import FileSyntax, Import, Symbol, SymbolKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_EXTENDED = re.compile(r"\(\s*this\s+(?:[\w.]+\.)?(\w+)")
 _MEMBERS = words(
     """
     Add AddRange Any All Append Clear Close Compare CompareTo Contains ContainsKey Copy Count Create Dispose
@@ -31,12 +33,16 @@ class CSharpRules(Rules):
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
         super().__init__(files, configs)
-        self._spaces: dict[str, list[Space]] = {}
+        spaces: dict[str, dict[str, list[str]]] = {}  # full name -> what names have before them -> files
         for path in sorted(files):
-            for name, prefix in _namespaces(files[path]):
-                self._spaces.setdefault(name, []).append(Space((path,), prefix))
-        self._own = {path: [name for name, _ in _namespaces(files[path])] for path in files}
-        self._visible: dict[str, list[str]] = {}
+            for name, prefix in dict.fromkeys(_namespaces(files[path])):
+                spaces.setdefault(name, {}).setdefault(prefix, []).append(path)
+        self._spaces = {
+            name: [Space(tuple(paths), prefix) for prefix, paths in sorted(by_prefix.items())]
+            for name, by_prefix in spaces.items()
+        }
+        self._own = {path: tuple(sorted({name for name, _ in _namespaces(files[path])})) for path in files}
+        self._visible: dict[tuple[str, ...], Mapping[str, int]] = {}
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
         """A namespace; for `using static` and aliases a type inside of one."""
@@ -49,19 +55,33 @@ class CSharpRules(Rules):
                 return tuple(Space(s.files, f"{s.prefix}.{rest}".strip(".") if rest else s.prefix) for s in found)
         return ()
 
-    def visible(self, path: str) -> Sequence[str]:
+    def visible(self, path: str) -> Mapping[str, int]:
         """Files of the own namespaces and of those around them."""
-        if path not in self._visible:
-            names = {".".join(name.split(".")[:end]) for name in self._own[path] for end in range(name.count(".") + 2)}
+        own = self._own[path]
+        if own not in self._visible:
+            names = {outer for name in own for outer in _around(name)}
             found = {file for name in names for space in self._spaces.get(name, ()) for file in space.files}
-            self._visible[path] = sorted(found - {path})
-        return self._visible[path]
+            self._visible[own] = in_order(sorted(found))
+        return self._visible[own]
+
+    def extends(self, symbol: Symbol) -> str | None:
+        found = _EXTENDED.search(symbol.signature)
+        return found[1] if found is not None else None
+
+    def prefixes(self, path: str) -> Sequence[str]:
+        return _around(self.files[path].package)
 
     def same_class(self, one: str, other: str) -> bool:
         return one == other or not set(self._own[one]).isdisjoint(self._own[other])
 
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
         return tuple(self._spaces.get(name, ())[:1])
+
+
+def _around(namespace: str) -> list[str]:
+    """`A.B` -> ['A.B', 'A', '']: a namespace and those around it, the global one last."""
+    parts = namespace.split(".") if namespace else []
+    return [".".join(parts[:end]) for end in range(len(parts), -1, -1)]
 
 
 def _namespaces(file: FileSyntax) -> Iterator[tuple[str, str]]:

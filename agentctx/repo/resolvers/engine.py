@@ -5,7 +5,7 @@ One engine for all families; what differs stands in their `Rules`. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentctx.repo.resolvers.names import Found, Names
@@ -15,7 +15,9 @@ from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Rol
 
 MAX_CANDIDATES = 8
 MAX_STEPS = 12
+MAX_VALUES = 16  # that one value is followed through
 _CALLABLE = (SymbolKind.FUNCTION, SymbolKind.METHOD)
+_HOLDERS = (SymbolKind.CONSTANT, SymbolKind.FIELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +51,13 @@ class CapturedResolver:
 
     def __init__(self, files: Iterable[FileSyntax], rules: type[Rules], configs: Mapping[str, bytes]) -> None:
         known = {file.path: file for file in files}
-        self.tables = Tables(known)
+        self.tables = Tables(known, open_enums=rules.open_enums)
         self.rules = rules(known, configs)
         self.names = Names(self.tables, self.rules)
         self.classes = self.names.classes
         self._values: dict[tuple[str, str | None, str], Value] = {}
+        self._open: list[tuple[str, str | None, str]] = []  # values that are being looked up
+        self._is_cut = False
         self._guessed: dict[tuple[bool, str, str], Answer] = {}
 
     def links(self, file: FileSyntax) -> Iterator[Link]:
@@ -70,7 +74,9 @@ class CapturedResolver:
         if reference.receiver is None:
             if reference.name in self.rules.super_names:
                 return self._super_call(reference)
-            return self._answer(self.names.name(reference.path, reference.scope, reference.name))
+            named = self.names.name(reference.path, reference.scope, reference.name)
+            answer = self._answer(replace(named, ids=self._fitting(named.ids, reference.role)))
+            return self._called(reference, self._implied(reference) if answer is _UNKNOWN else answer)
         if reference.receiver == "?":
             return self._guess(reference)
         first, rest = split(reference.receiver)
@@ -79,7 +85,30 @@ class CapturedResolver:
         value = self._start(reference, first)
         for part in rest:
             value = self._step(value, part) if value else value
-        return self._member(value, reference) if value else self._guess(reference)
+        return self._called(reference, self._member(value, reference)) if value else self._guess(reference)
+
+    def _implied(self, reference: Reference) -> Answer:
+        """A name that nothing around a use has may be a member of what a block is run on."""
+        if not self.rules.guesses_names or reference.role not in (Role.CALL, Role.NAME):
+            return _UNKNOWN
+        guess = self._guess(reference)
+        if not guess.targets:
+            return _UNKNOWN
+        return replace(guess, state=Resolution.AMBIGUOUS)
+
+    def _called(self, reference: Reference, answer: Answer) -> Answer:
+        """With the functions and types that called names are given (`exports.a = a`, `const f = g`)."""
+        if reference.role is not Role.CALL or answer.state is not Resolution.RESOLVED:
+            return answer
+        behind: list[str] = []
+        for id in answer.targets:
+            symbol = self.tables.symbols.get(id)
+            if symbol is not None and symbol.kind in _HOLDERS and symbol.type is None and symbol.value.startswith("="):
+                value = self.value(symbol.path, symbol.parent, symbol.value[1:])
+                behind += [one for one in value.ids if self.tables.symbols[one].kind in (*_CALLABLE, SymbolKind.CLASS)]
+        if not behind:
+            return answer
+        return replace(answer, targets=tuple(dict.fromkeys((*answer.targets, *behind)))[:MAX_CANDIDATES])
 
     def _answer(self, found: Found) -> Answer:
         if found.ids:
@@ -108,21 +137,32 @@ class CapturedResolver:
     def value(self, path: str, scope: str | None, chain: str) -> Value:
         """What a chain (`repo.chains`) is, seen from a scope."""
         key = (path, scope, chain)
-        if key not in self._values:
-            self._values[key] = _NO_VALUE  # a cycle
-            first, rest = split(chain)
-            value = self._first(path, scope, first)
-            for part in rest[:MAX_STEPS]:
-                value = self._step(value, part) if value else value
+        if key in self._values:
+            return self._values[key]
+        if len(self._open) > MAX_VALUES:
+            self._is_cut = True
+            return _NO_VALUE
+        self._values[key] = _NO_VALUE  # a cycle
+        self._open.append(key)
+        first, rest = split(chain)
+        value = self._first(path, scope, first)
+        for part in rest[:MAX_STEPS]:
+            value = self._step(value, part) if value else value
+        self._open.pop()
+        if self._is_cut:  # what was cut short here may be known when it is asked for by itself
+            del self._values[key]
+            self._is_cut = bool(self._open)
+        else:
             self._values[key] = value
-        return self._values[key]
+        return value
 
     def _first(self, path: str, scope: str | None, first: str) -> Value:
         if first.startswith("<"):
             return self._instance(path, scope, first[1:-1])
         name, called = first.removesuffix("()"), first.endswith("()")
         if name in self.rules.own_names:
-            return Value(instance=self.names.class_around(scope))
+            around = self.names.class_around(scope)
+            return Value(instance=around, space=None if around else self.names.object_around(scope))
         if name in self.rules.super_names:
             around = self.names.class_around(scope)
             return Value(instance=tuple(base for cls in around for base in self.classes.bases(cls)[0]))
@@ -135,17 +175,19 @@ class CapturedResolver:
         ids = self.names.type_ids(path, scope, written)
         if ids:
             return Value(instance=ids)
-        return Value(external=self.names.dotted(path, scope, written).external)
+        found = self.names.dotted(path, scope, written)
+        return Value(ids=found.ids if self.rules.objects else (), external=found.external)
 
     def _step(self, value: Value, part: str) -> Value:
         name, called = part.removesuffix("()"), part.endswith("()")
         if value.external:
             return value
-        if value.space is not None:
-            return self._typed(self.names.inside(Found(space=value.space, via=value.via), name), called=called)
         if called and name in self.rules.makers and self.tables.classes(value.ids):
             return Value(instance=self.tables.classes(value.ids), via=value.via)
         ids = self._members(value, name)
+        if not ids and value.space is not None:
+            found = self.names.inside(Found(space=value.space, via=value.via), name)
+            return self._typed(found, called=called, around=value)
         if not ids:
             return value if name in self.rules.passthrough else _NO_VALUE
         return self._typed(Found(ids, via=value.via), called=called, around=value)
@@ -156,26 +198,35 @@ class CapturedResolver:
 
     def _typed(self, found: Found, *, called: bool, around: Value = _NO_VALUE) -> Value:
         """The value of what was found, or of calling it."""
-        if found.space is not None and called:
+        if found.space is not None and not found.ids and called:
             main = self.names.export(found.space, "default")
             return self._typed(replace(main, via=found.via), called=True) if main.ids else _NO_VALUE
-        if found.external or found.space is not None:
+        if found.external or (found.space is not None and not found.ids):
             return Value(space=found.space, external=found.external, via=found.via)
         ids: list[str] = []
-        instance: list[str] = []
-        external = False
+        made: list[Value] = []
         for id in found.ids:
             symbol = self.tables.symbols[id]
-            if symbol.kind is SymbolKind.CLASS:
-                (instance if called else ids).append(id)
-            elif symbol.type is not None and (called or symbol.kind not in _CALLABLE):
-                made = self._type_of(symbol, around)
-                instance += made.instance
-                external = external or made.external
-            elif not called:
+            is_type = symbol.kind is SymbolKind.CLASS
+            given = _NO_VALUE if is_type else self._given(symbol, around, called=called)
+            made.append(Value(instance=(id,)) if is_type and called else given)
+            if not called and (is_type or symbol.type is None or not given):
                 ids.append(id)
-        external = external and not ids and not instance
-        return Value(tuple(dict.fromkeys(ids)), tuple(dict.fromkeys(instance)), external=external, via=found.via)
+        return _united(ids, made, None if called else found.space, found.via)
+
+    def _given(self, symbol: Symbol, around: Value, *, called: bool) -> Value:
+        """What a definition that is no type holds; what calling it gives."""
+        is_function = symbol.kind in _CALLABLE and not self.rules.reads(symbol)
+        if is_function and not called:
+            return _NO_VALUE
+        if symbol.type is not None:
+            return self._type_of(symbol, around)
+        if symbol.value == "=this" and around:
+            return around
+        scope = symbol.id if symbol.kind in _CALLABLE else symbol.parent
+        if symbol.value.startswith("="):
+            return self.value(symbol.path, scope, symbol.value[1:] + ("()" if called and not is_function else ""))
+        return self._instance(symbol.path, scope, symbol.value) if symbol.value else _NO_VALUE
 
     def _type_of(self, symbol: Symbol, around: Value) -> Value:
         assert symbol.type is not None
@@ -187,29 +238,77 @@ class CapturedResolver:
 
     def _member(self, value: Value, reference: Reference) -> Answer:
         name = reference.name
-        if value.external:
+        if value.external or (name in self.rules.constructors and reference.role is Role.ATTRIBUTE):
             return _EXTERNAL
-        if value.space is not None:
-            found = self.names.inside(Found(space=value.space, via=value.via), name)
-            return self._answer(found) if found else _UNKNOWN
         ids = self._members(value, name)
         if ids:
-            return replace(self._answer(Found(ids)), via=value.via)
+            return replace(self._answer(Found(self._fitting(ids, reference.role))), via=value.via)
+        if value.space is not None:
+            found = self.names.inside(Found(space=value.space, via=value.via), name)
+            return self._answer(found) if found else self._missing(name)
         owners = (*value.instance, *value.ids)
-        below = [id for cls in owners for sub in self.classes.subclasses(cls) for id in self.classes.own(sub, name)]
+        below = [
+            id
+            for cls in owners
+            if self._has_subclasses(cls)
+            for sub in self.classes.subclasses(cls)
+            for id in self.classes.own(sub, name)
+        ]
         if below:
             return Answer(Resolution.AMBIGUOUS, self._nearest(below, reference.path), value.via)
+        extending = self._extending(owners, name)
+        if extending:
+            return self._answer(Found(self._nearest(extending, reference.path)))
         is_type = any(self._has_members(id) for id in owners)
         if name in self.rules.builtin_members or name in self.rules.passthrough or name in self.rules.makers:
             return _EXTERNAL
-        if not is_type or any(self.classes.is_opaque(cls) for cls in owners if self._is_class(cls)):
-            return self._guess(reference) if not is_type else _EXTERNAL
-        return _UNKNOWN
+        if not is_type or any(self._has_more(cls) for cls in owners if self._is_class(cls)):
+            if is_type:
+                return _EXTERNAL
+            guess = self._guess(reference)
+            # What has the member is known, and has it from elsewhere (`{...others}`): a name alone proves nothing.
+            is_weak = self.rules.objects and guess.state is Resolution.RESOLVED
+            return replace(guess, state=Resolution.AMBIGUOUS) if is_weak else guess
+        return self._missing(name)
+
+    def _has_subclasses(self, id: str) -> bool:
+        return self._is_class(id) and self.tables.symbols[id].form != "namespace"
+
+    def _extending(self, owners: Ids, name: str) -> Ids:
+        """Functions that add the member to one of the types, or else to one that we don't know (`T`)."""
+        adding = [(id, self.rules.extends(self.tables.symbols[id])) for id in self.tables.members.get(name, ())]
+        if not any(type_ for _, type_ in adding):
+            return ()
+        names = {
+            self.tables.symbols[one].name for cls in owners if self._is_class(cls) for one in self.classes.order(cls)
+        }
+        exact = tuple(id for id, type_ in adding if type_ in names)
+        return exact or tuple(id for id, type_ in adding if type_ is not None and type_ not in self.tables.names)
+
+    def _missing(self, name: str) -> Answer:
+        """For a member that isn't where it should be: what nobody defines here is made elsewhere."""
+        return _UNKNOWN if name in self.tables.members or name in self.tables.names else _EXTERNAL
+
+    def _fitting(self, ids: Ids, role: Role) -> Ids:
+        """Of a function and a value of one name the one that is called, or the one that isn't; types without `impl`."""
+        if len(ids) < 2:
+            return ids
+        symbols = self.tables.symbols
+        defined = [id for id in ids if symbols[id].form != "impl"] or list(ids)
+        if role not in (Role.CALL, Role.ATTRIBUTE):
+            return tuple(defined)
+        kinds = (*_CALLABLE, SymbolKind.CLASS)
+        fitting = [id for id in defined if (symbols[id].kind in kinds) is (role is Role.CALL)]
+        return tuple(fitting or defined)
 
     def _has_members(self, id: str) -> bool:
         """Whether we know what a definition has: an alias (`type T = ...`) says nothing."""
         symbol = self.tables.symbols[id]
         return symbol.kind is SymbolKind.CLASS and symbol.form != "type"
+
+    def _has_more(self, cls: str) -> bool:
+        """Whether a type has members from outside: enums have the language's; namespaces are open."""
+        return self.tables.symbols[cls].form in ("enum", "namespace") or self.classes.is_opaque(cls)
 
     def _is_class(self, id: str) -> bool:
         return self.tables.symbols[id].kind is SymbolKind.CLASS
@@ -286,7 +385,22 @@ class CapturedResolver:
             unit=item.unit,
         )
         found = self.names.imported(item)
-        return _link(reference, replace(self._answer(found), via=None))
+        found = replace(found, ids=self._fitting(found.ids, Role.IMPORT))
+        if item.name is None and found.space is not None:  # all of a module, whatever stands for it
+            found = replace(found, ids=())
+        answer = self._answer(found)
+        # An import brings in all that has the name.
+        state = Resolution.RESOLVED if answer.targets else answer.state
+        return _link(reference, replace(answer, state=state, via=None))
+
+
+def _united(ids: Iterable[str], values: Sequence[Value], space: Space | None, via: int | None) -> Value:
+    """All that the values are, and the definitions `ids` themselves."""
+    every = dict.fromkeys((*ids, *(id for value in values for id in value.ids)))
+    instance = dict.fromkeys(id for value in values for id in value.instance)
+    space = space or next((value.space for value in values if value.space is not None), None)
+    external = not every and not instance and space is None and any(value.external for value in values)
+    return Value(tuple(every), tuple(instance), space, external, via)
 
 
 def split(chain: str) -> tuple[str, list[str]]:

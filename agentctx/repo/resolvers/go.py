@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.resolvers.rules import Rules, Space, words
+from agentctx.repo.resolvers.rules import Rules, Space, in_order, words
 from agentctx.source import FileSyntax, Import
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _MEMBERS = words(
 
 class GoRules(Rules):
     languages = frozenset({"go"})
+    closed = True
     config_names = frozenset({"go.mod"})
     own_names = frozenset[str]()
     super_names = frozenset[str]()
@@ -47,6 +48,7 @@ class GoRules(Rules):
             self._folders.setdefault(_folder(path), []).append(path)
         self._modules = sorted(_modules(configs), key=lambda pair: (-len(pair[0]), pair))
         self._called: dict[str, dict[str, Import]] = {}
+        self._visible: dict[tuple[str, str], Mapping[str, int]] = {}
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
         folder = self._folder_of(item.module, item.path)
@@ -80,10 +82,11 @@ class GoRules(Rules):
             self._called[path] = called
         return self._called[path].get(name)
 
-    def visible(self, path: str) -> Sequence[str]:
-        package = self.files[path].package
-        others = (other for other in self._folders[_folder(path)] if other != path)
-        return [other for other in others if self.files[other].package == package]
+    def visible(self, path: str) -> Mapping[str, int]:
+        key = _folder(path), self.files[path].package
+        if key not in self._visible:
+            self._visible[key] = in_order(p for p in self._folders[key[0]] if self.files[p].package == key[1])
+        return self._visible[key]
 
     def same_class(self, one: str, other: str) -> bool:
         return _folder(one) == _folder(other)

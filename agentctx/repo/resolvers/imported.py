@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+WHOLE = "export="  # in a file's export list: what stands for all of the module (`module.exports = x`)
+
 
 @dataclass(frozen=True, slots=True)
 class Imported:

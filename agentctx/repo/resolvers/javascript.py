@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from agentctx.repo.resolvers.javascript_configs import (
@@ -15,10 +16,17 @@ from agentctx.repo.resolvers.javascript_configs import (
     packages,
 )
 from agentctx.repo.resolvers.rules import Rules, Space, words
-from agentctx.source import FileSyntax, Import
+from agentctx.source import FileSyntax, Import, Symbol, SymbolKind
 
 _ENDS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs")
-_AS_SOURCE = {".js": (".ts", ".tsx", ".jsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_AS_SOURCE = {
+    ".js": (".ts", ".tsx", ".jsx", ".d.ts"),
+    ".jsx": (".tsx",),
+    ".mjs": (".mts", ".d.mts"),
+    ".cjs": (".cts", ".d.cts"),
+}
+_DECLARED = {".js": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts"}
+_GETTER = re.compile(r"(?:(?:static|public|private|protected|override|abstract|readonly)\s+)*get\s")
 _BUILTINS = words(
     """
     Array ArrayBuffer Boolean Buffer Date Error EvalError Function Infinity Intl JSON Map Math NaN Number Object
@@ -48,13 +56,15 @@ class JavaScriptRules(Rules):
     builtins = _BUILTINS
     builtin_members = _MEMBERS
     passthrough = frozenset({"prototype"})
-    export_prefixes = ("", "exports.", "module.exports.")
+    objects = True
+    export_prefixes = ("exports.", "")
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
         super().__init__(files, configs)
         self._aliases = aliases(configs)
         found = packages(configs)
         self._packages = {package.name: package for package in reversed(found)}
+        self._at = {package.folder: package for package in found}
         self._by_folder = sorted(found, key=lambda package: -len(package.folder))
         self._found: dict[tuple[str, str], tuple[Space, ...]] = {}
 
@@ -62,8 +72,25 @@ class JavaScriptRules(Rules):
         key = (folder_of(item.path), item.module)
         if key not in self._found:
             path = self._module(*key)
-            self._found[key] = (Space((path,)),) if path is not None else ()
+            self._found[key] = (Space(self._with_declarations(path)),) if path is not None else ()
         return self._found[key]
+
+    def _with_declarations(self, path: str) -> tuple[str, ...]:
+        """A file and the declaration file beside it, or the one that its package names."""
+        stem, dot, end = path.rpartition(".")
+        beside = stem + _DECLARED.get(dot + end, "/")
+        others = [beside] if beside in self.files else []
+        for package in self._by_folder:
+            mains = [found for main in package.mains if (found := self._file(join(package.folder, main))) is not None]
+            if path in mains:
+                others += [main for main in mains if main.endswith((".d.ts", ".d.mts", ".d.cts"))]
+        return tuple(dict.fromkeys((path, *others)))
+
+    def dotted(self, path: str, name: str) -> tuple[Space, ...]:
+        return (Space((path,)),) if name == "exports" else ()
+
+    def reads(self, symbol: Symbol) -> bool:
+        return symbol.kind is SymbolKind.METHOD and _GETTER.match(symbol.signature) is not None
 
     def _module(self, folder: str, module: str) -> str | None:
         if module.startswith((".", "/")):
@@ -92,8 +119,9 @@ class JavaScriptRules(Rules):
         if rest:
             found = self._target(package, package.exports, rest)
             return found or self._file(join(package.folder, rest)) or self._file(join(package.folder, f"src/{rest}"))
-        mains = (*package.mains, "src/index", "index", "src/main", "lib/index", f"src/{parts[-1]}")
-        return next((found for main in mains if (found := self._built(package, main))), None)
+        others = ("src/index", "index", "src/main", "lib/index", f"src/{parts[-1]}")
+        found = self._package_main(package.folder)
+        return found or next((found for one in others if (found := self._file(join(package.folder, one)))), None)
 
     def _target(self, package: Package, patterns: Targets, wanted: str) -> str | None:
         targets = matched(patterns, wanted)
@@ -110,7 +138,6 @@ class JavaScriptRules(Rules):
 
     def _file(self, stem: str) -> str | None:
         """The file that a module path means: as it stands, with an ending, as TypeScript, as a folder."""
-        stem = "" if stem == "." else stem
         if stem in self.files:
             return stem
         bare, dot, end = stem.rpartition(".")
@@ -118,7 +145,13 @@ class JavaScriptRules(Rules):
             if bare + other in self.files:
                 return bare + other
         tries = [stem + end for end in _ENDS] + [join(stem, f"index{end}") for end in _ENDS]
-        return next((path for path in tries if path in self.files), None)
+        return next((path for path in tries if path in self.files), None) or self._package_main(stem)
+
+    def _package_main(self, folder: str) -> str | None:
+        package = self._at.get(folder)
+        return (
+            next((found for main in package.mains if (found := self._built(package, main))), None) if package else None
+        )
 
 
 def _bare(path: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.resolvers.rules import Rules, Space, words
-from agentctx.source import FileSyntax, Import
+from agentctx.repo.resolvers.rules import Rules, Space, in_order, words
+from agentctx.source import FileSyntax, Import, Symbol, SymbolKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -18,7 +18,7 @@ _MEMBERS = words(
     first flatMap forEach format get getClass getKey getMessage getName getOrDefault getValue hashCode indexOf
     isEmpty iterator join keySet last length map max min name next of ordinal parse poll pop print printf println
     push put read remove replace reset run set size sort split start stop stream substring test toArray toList
-    toString trim type valueOf values write
+    asInstanceOf isInstanceOf use let with toString trim type valueOf values write
     """
 )
 
@@ -26,19 +26,23 @@ _MEMBERS = words(
 class JvmRules(Rules):
     languages = frozenset({"java", "kotlin", "scala"})
     bare_members = True
+    guesses_names = True
+    passthrough = words("Companion also apply")
     constructors = frozenset({"constructor", "apply", "this"})
     builtin_members = _MEMBERS
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
         super().__init__(files, configs)
-        self._packages: dict[str, tuple[str, ...]] = {}
+        packages: dict[str, list[str]] = {}
         for path in sorted(files):
-            package = files[path].package
-            self._packages[package] = (*self._packages.get(package, ()), path)
-        self._visible: dict[str, list[str]] = {}
+            packages.setdefault(files[path].package, []).append(path)
+        self._packages = {name: tuple(paths) for name, paths in packages.items()}
+        self._outer = {outer for name in packages for outer in _outer(name)}
+        self._extensions = {id: owner for file in files.values() for id, owner in _extensions(file)}
+        self._visible: dict[str, Mapping[str, int]] = {}
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
-        return self._space(item.module)
+        return self._space(".".join(part for part in item.module.split(".") if part != "Companion"))
 
     def _space(self, dotted: str) -> tuple[Space, ...]:
         """The package that is the longest beginning of a dotted name, and what comes after it as types inside."""
@@ -50,18 +54,55 @@ class JvmRules(Rules):
         return ()
 
     def submodules(self, item: Import) -> tuple[Space, ...]:
-        files = self._packages.get(f"{item.module}.{item.name}") if item.module else None
-        return (Space(files),) if files else ()
+        module = item.module
+        if not module and item.level == -1 and item.path:
+            module = self.files[item.path].package
+        return self._package(f"{module}.{item.name}") if module else ()
 
-    def visible(self, path: str) -> Sequence[str]:
-        if path not in self._visible:
-            same = self._packages[self.files[path].package]
-            self._visible[path] = [other for other in same if other != path]
-        return self._visible[path]
+    def _package(self, dotted: str) -> tuple[Space, ...]:
+        """A package; where only others lie inside of it, its name alone."""
+        if dotted in self._packages:
+            return (Space(self._packages[dotted]),)
+        return (Space((), dotted),) if dotted in self._outer else ()
+
+    def detached(self, space: Space, name: str, symbol: Symbol) -> bool:
+        """Extension functions: imported by their name, whatever they extend."""
+        return not space.prefix and symbol.id in self._extensions and symbol.path in space.files
+
+    def extends(self, symbol: Symbol) -> str | None:
+        return self._extensions.get(symbol.id)
+
+    def visible(self, path: str) -> Mapping[str, int]:
+        file = self.files[path]
+        is_chain = file.language == "scala"  # `package a.b` and then `package c`: what is in a.b is visible, too
+        key = f"{file.package}{'.*' if is_chain else ''}"
+        if key not in self._visible:
+            packages = [file.package, *reversed(_outer(file.package)[:-1])] if is_chain else [file.package]
+            self._visible[key] = in_order(
+                path for name in dict.fromkeys(packages) for path in self._packages.get(name, ())
+            )
+        return self._visible[key]
 
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
         """The top of a fully qualified name: known only as a beginning of packages."""
-        return (Space((), name),) if any(p == name or p.startswith(f"{name}.") for p in self._packages) else ()
+        return self._package(name)
+
+
+def _extensions(file: FileSyntax) -> Iterator[tuple[str, str]]:
+    """(id, type) of the members that stand outside of the type that they belong to."""
+    symbols = {symbol.id: symbol for symbol in file.symbols} if file.language in ("kotlin", "scala") else {}
+    for symbol in symbols.values():
+        owner = symbol.qualname.rpartition(".")[0]
+        if owner and symbol.kind is SymbolKind.METHOD:
+            holder = symbols.get(symbol.parent or "")
+            if holder is None or not holder.span.start <= symbol.span.start < holder.span.end:
+                yield symbol.id, owner.rpartition(".")[2]
+
+
+def _outer(package: str) -> list[str]:
+    """`a.b.c` -> ['a', 'a.b', 'a.b.c']"""
+    parts = package.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)] if package else []
 
 
 def java_imports(statement: Node, data: bytes) -> Iterator[Imported]:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentctx.repo.resolvers.classes import Classes
+from agentctx.repo.resolvers.imported import WHOLE
 from agentctx.repo.resolvers.rules import Rules, Space
 from agentctx.repo.resolvers.tables import Ids, Tables
 from agentctx.source import Import, Symbol, SymbolKind
 
+MANY = 4  # files of a module from which on they aren't asked one by one
 MAX_DEPTH = 12  # of re-exports; longer chains are cycles
 
 
@@ -56,9 +58,17 @@ class Names:
         for found in self._candidates(path, scope, name):
             if found:
                 return self._completed(path, found)
-        if name in self.rules.builtins or name not in self.tables.names:
-            return EXTERNAL
-        return NOTHING
+        outside = name in self.rules.builtins or name not in self.tables.names or self._is_open(path, scope)
+        return EXTERNAL if outside else NOTHING
+
+    def _is_open(self, path: str, scope: str | None) -> bool:
+        """Whether names of the outside are visible by name alone: `import x.*`, `#include <x>`, a library's base."""
+        if self.rules.closed or any(not star.alias and self.rules.opens(star) for star in self.tables.stars[path]):
+            return True
+        if not self.rules.bare_members:
+            return False
+        holders = (holder for holder in self._around(scope) if holder.kind is SymbolKind.CLASS)
+        return any(self.classes.is_opaque(holder.id) for holder in holders if holder.form != "namespace")
 
     def _completed(self, path: str, found: Found) -> Found:
         """With the other parts of a global definition that another file has: a declaration and its definition."""
@@ -70,25 +80,39 @@ class Names:
 
     def _candidates(self, path: str, scope: str | None, name: str) -> Iterator[Found]:
         here = self.tables.by_file[path]
-        prefixes = []
+        prefixes: list[str] = []
         for holder in self._around(scope):
-            prefixes.append(holder.qualname)
+            prefixes += self._prefixes(holder)
             yield Found(self._inside(holder, name))
-        yield Found(here.get(name, ()))
         item = self.tables.imports[path].get(name) or self.rules.named_import(path, name)
+        own = here.get(name, ())
+        if item is not None and item.scope is None and self.rules.objects:
+            own = tuple(id for id in own if self.tables.symbols[id].kind is not SymbolKind.CONSTANT)  # `x = require()`
+        yield Found(own)
         if item is not None:
             yield self.imported(item)
-        visible = self.rules.visible(path)
-        for prefix in (*prefixes, ""):
-            wanted = f"{prefix}.{name}" if prefix else name
-            ids = tuple(id for other in visible for id in self.tables.by_file[other].get(wanted, ()))
-            yield Found(ids)
+        for prefix in dict.fromkeys((*prefixes, *self.rules.prefixes(path), "")):
+            yield Found(self._visible(path, f"{prefix}.{name}" if prefix else name))
         for star in self.tables.stars[path]:
             if not star.alias:
                 yield self._from_star(star, name)
         for prefix in (*prefixes, "") if self.rules.global_names else ():
             yield Found(self._anywhere(path, f"{prefix}.{name}" if prefix else name))
         yield next((Found(space=space) for space in self.rules.dotted(path, name)), NOTHING)
+
+    def _prefixes(self, holder: Symbol) -> list[str]:
+        """What the names that a definition's text can use have before them in other files."""
+        if holder.form == "namespace" and holder.kind is SymbolKind.CLASS:
+            parts = holder.qualname.split(".")
+            return [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+        return [holder.qualname] if self.rules.bare_members and holder.kind is SymbolKind.CLASS else []
+
+    def _visible(self, path: str, qualname: str) -> Ids:
+        """Definitions of the files that are visible without an import, in the files' order."""
+        symbols = self.tables.symbols
+        ids = [id for id in self.tables.by_qualname.get(qualname, ()) if self.rules.sees(symbols[id])]
+        order = self.rules.visible(path) if ids else {}
+        return tuple(sorted((id for id in ids if symbols[id].path in order), key=lambda id: order[symbols[id].path]))
 
     def _anywhere(self, path: str, qualname: str) -> Ids:
         """Definitions of a global name; code doesn't use what only tests define."""
@@ -108,15 +132,15 @@ class Names:
 
     def _inside(self, holder: Symbol, name: str) -> Ids:
         """What a definition itself holds under a name that its text can use without a receiver."""
-        if holder.kind is not SymbolKind.CLASS:
+        if holder.kind is not SymbolKind.CLASS or holder.form == "suite":
             return self.tables.by_file[holder.path].get(f"{holder.qualname}.{name}", ())
         if holder.form == "namespace":
             ids = self.tables.by_qualname.get(f"{holder.qualname}.{name}", ())
             near = tuple(id for id in ids if self.tables.symbols[id].path == holder.path)
             return near or tuple(id for id in ids if self.rules.same_class(holder.path, self.tables.symbols[id].path))
         found = self.classes.member(holder.id, name)
-        if name == holder.name:  # the type's name is no use of its constructor
-            found = self.tables.classes(found)
+        if any(self.tables.symbols[id].qualname.split(".")[-2:] == [name, name] for id in found):
+            found = self.tables.classes(found)  # a type's name is no use of its constructor
         return found if self.rules.bare_members else self.tables.classes(found)
 
     def _from_star(self, star: Import, name: str) -> Found:
@@ -141,10 +165,11 @@ class Names:
         spaces = self.rules.spaces(item)
         for space in spaces:
             if item.name is None or item.name == "*":
-                return Found(space=space)
+                whole = self.export(space, WHOLE) if item.name is None else NOTHING
+                return Found(whole.ids, space)
             found = self.export(space, item.name)
             if found:
-                return found
+                return self._with_module(found, space) if item.name == "default" else found
             if item.name == "default":  # an expression, or CommonJS: the module stands for it
                 return Found(space=space)
         inner = self.rules.submodules(item)
@@ -152,9 +177,14 @@ class Names:
             return Found(space=inner[0])
         return NOTHING if spaces else EXTERNAL
 
+    def _with_module(self, main: Found, space: Space) -> Found:
+        """An object that a module hands out as its default has what the module defines as members: `{a, b}`."""
+        is_object = any(self.tables.symbols[id].kind is SymbolKind.CONSTANT for id in main.ids)
+        return Found(main.ids, space) if is_object else main
+
     def export(self, space: Space, name: str, depth: int = 0) -> Found:
         """What a module hands out under a name, also by re-exports."""
-        ids = tuple(id for path in space.files for id in self._own_export(path, space.prefix, name))
+        ids = self._own_exports(space, name) or self._detached(space, name)
         if ids:
             return Found(ids)
         for path in space.files if depth < MAX_DEPTH and not space.prefix else ():
@@ -162,6 +192,22 @@ class Names:
             if found:
                 return found
         return NOTHING
+
+    def _detached(self, space: Space, name: str) -> Ids:
+        ids = self.tables.members.get(name, ())
+        return tuple(id for id in ids if self.rules.detached(space, name, self.tables.symbols[id]))
+
+    def _own_exports(self, space: Space, name: str) -> Ids:
+        if len(space.files) < MANY:
+            return tuple(id for path in space.files for id in self._own_export(path, space.prefix, name))
+        for before in ("",) if space.prefix else self.rules.export_prefixes:
+            wanted = f"{space.prefix}.{name}" if space.prefix else before + name
+            ids = tuple(
+                id for id in self.tables.by_qualname.get(wanted, ()) if self.tables.symbols[id].path in space.files
+            )
+            if ids:
+                return ids
+        return ()
 
     def _own_export(self, path: str, prefix: str, name: str) -> Ids:
         table = self.tables.by_file.get(path, {})
@@ -179,7 +225,7 @@ class Names:
         for entry in file.exports if file is not None else ():
             public, _, renamed = entry.partition(":")
             local = renamed or public
-            if public == name and (path, local) not in self._open:
+            if (public == name or (public, name) == (WHOLE, "default")) and (path, local) not in self._open:
                 self._open.add((path, local))
                 try:
                     return self.dotted(path, None, local)
@@ -189,7 +235,7 @@ class Names:
 
     def _handed_on(self, path: str, name: str, depth: int) -> Found:
         file = self.tables.files.get(path)
-        items = [item for item in file.imports if item.exported] if file is not None else []
+        items = [item for item in file.imports if self.rules.hands_on(item)] if file is not None else []
         for item in items:
             if item.alias == name:
                 return self.imported(item)
@@ -215,6 +261,10 @@ class Names:
 
     def inside(self, found: Found, name: str) -> Found:
         """The member `name` of a module or of definitions."""
+        if found.ids:
+            ids = tuple(id for owner in found.ids for id in self.members_of(owner, name))
+            if ids or found.space is None:
+                return Found(tuple(dict.fromkeys(ids)), via=found.via)
         if found.space is not None:
             inner = self.export(found.space, name)
             if not inner:
@@ -223,8 +273,7 @@ class Names:
                 deeper = self.rules.submodules(_as_import(found.space, name))
                 inner = Found(space=deeper[0]) if deeper else NOTHING
             return Found(inner.ids, inner.space, inner.external, found.via) if inner else NOTHING
-        ids = tuple(id for owner in found.ids for id in self.members_of(owner, name))
-        return Found(tuple(dict.fromkeys(ids)), via=found.via)
+        return NOTHING
 
     def _default_member(self, space: Space, name: str) -> Found:
         main = self.export(space, "default") if not space.prefix and name != "default" else NOTHING
@@ -249,7 +298,7 @@ class Names:
         if written in self.rules.type_names or written in self.rules.own_names:
             return self.class_around(scope)
         found = self.dotted(path, scope, written)
-        if found.space is not None:  # `import X from` a module whose main export is the type
+        if found.space is not None and not found.ids:  # `import X from` a module whose main export is the type
             found = self.export(found.space, "default")
         return self.tables.classes(found.ids)
 
@@ -259,6 +308,16 @@ class Names:
             if holder.kind is SymbolKind.CLASS and holder.form not in ("namespace", "suite"):
                 return self.classes.main(holder.id)
         return ()
+
+    def object_around(self, scope: str | None) -> Space | None:
+        """What `this` is outside of types: the object that a function is a member of, or that it makes."""
+        for holder in self._around(scope) if self.rules.objects else ():
+            owner = holder.qualname.rpartition(".")[0]
+            if holder.kind is SymbolKind.METHOD and owner:
+                return Space((holder.path,), owner)
+            if holder.kind is SymbolKind.FUNCTION and holder.name[:1].isupper():
+                return Space((holder.path,), holder.qualname)
+        return None
 
 
 def _as_import(space: Space, name: str) -> Import:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
-from agentctx.repo.resolvers.rules import Rules, Space, words
+from agentctx.repo.resolvers.rules import Rules, Space, in_order, words
 from agentctx.source import FileSyntax, Import
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _MEMBERS = words(
 
 class PhpRules(Rules):
     languages = frozenset({"php"})
+    closed = True
     own_names = frozenset({"this"})
     super_names = frozenset({"parent"})
     type_names = frozenset({"self", "static"})
@@ -35,14 +36,18 @@ class PhpRules(Rules):
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
         super().__init__(files, configs)
         self._packages: dict[str, list[str]] = {}
+        self._visible: dict[str, Mapping[str, int]] = {}
         for path in sorted(files):
             self._packages.setdefault(files[path].package, []).append(path)
+        self._global = {s.name for path in self._packages.get("", ()) for s in files[path].symbols}
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
         if item.module.startswith("file:"):
             path = posixpath.normpath(posixpath.join(posixpath.dirname(item.path), item.module[5:].lstrip("/")))
             return (Space((path,)),) if path in self.files else ()
         files = self._packages.get(item.module)
+        if not item.module and item.name not in self._global:
+            return ()  # a class or function of PHP itself
         return (Space(tuple(files)),) if files else ()
 
     def submodules(self, item: Import) -> tuple[Space, ...]:
@@ -50,8 +55,11 @@ class PhpRules(Rules):
         files = self._packages.get(f"{item.module}.{item.name}".strip("."))
         return (Space(tuple(files)),) if files else ()
 
-    def visible(self, path: str) -> Sequence[str]:
-        return [other for other in self._packages[self.files[path].package] if other != path]
+    def visible(self, path: str) -> Mapping[str, int]:
+        package = self.files[path].package
+        if package not in self._visible:
+            self._visible[package] = in_order(self._packages[package])
+        return self._visible[package]
 
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
         files = self._packages.get(name)

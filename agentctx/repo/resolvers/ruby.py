@@ -29,6 +29,7 @@ _MEMBERS = words(
 class RubyRules(Rules):
     languages = frozenset({"ruby"})
     bare_members = True
+    guesses_names = True
     own_names = frozenset({"self"})
     constructors = frozenset({"initialize"})
     makers = frozenset({"new"})
@@ -50,6 +51,10 @@ class RubyRules(Rules):
             return relative if relative in self.files else None
         found = [path for path in self.files if path == f"{stem}.rb" or path.endswith(f"/{stem}.rb")]
         return min(found, key=lambda p: (len(p), p), default=None)
+
+    def opens(self, star: Import) -> bool:
+        """What `require` loads is global: it says nothing of one name."""
+        return False
 
     def same_class(self, one: str, other: str) -> bool:
         return True

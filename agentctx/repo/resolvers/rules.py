@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agentctx.source import FileSyntax, Import
+from agentctx.source import FileSyntax, Import, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +15,11 @@ class Space:
 
     files: tuple[str, ...]
     prefix: str = ""
+
+
+def in_order(paths: Iterable[str]) -> dict[str, int]:
+    """Paths -> their places, for `Rules.visible`."""
+    return {path: at for at, path in enumerate(paths)}
 
 
 def words(text: str) -> frozenset[str]:
@@ -36,8 +41,12 @@ class Rules:
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that are the language's own
     builtin_members: ClassVar[frozenset[str]] = frozenset()  # members that library types have too
     passthrough: ClassVar[frozenset[str]] = frozenset()  # members that give the thing itself (`unwrap`, `clone`)
+    guesses_names: ClassVar[bool] = False  # blocks can have a receiver that isn't written
+    open_enums: ClassVar[bool] = False  # entries of an enum are names beside it
     export_prefixes: ClassVar[tuple[str, ...]] = ("",)  # of the qualified names that a module hands out
+    closed: ClassVar[bool] = False  # every name is imported: one that isn't found is bound by what no text shows
     global_names: ClassVar[bool] = False  # top-level names are visible everywhere (C, Ruby, shell)
+    objects: ClassVar[bool] = False  # objects and functions have members as types do (JavaScript)
     structural: ClassVar[bool] = False  # a type implements an interface by having its methods
 
     def __init__(self, files: Mapping[str, FileSyntax], configs: Mapping[str, bytes]) -> None:
@@ -56,8 +65,35 @@ class Rules:
         """The import of a file that binds `name` where the statement itself doesn't tell (Go package names)."""
         return None
 
-    def visible(self, path: str) -> Sequence[str]:
-        """Other files whose top-level names are visible without an import."""
+    def visible(self, path: str) -> Mapping[str, int]:
+        """Files whose top-level names are visible without an import -> their order; it may hold `path` itself.
+
+        Files of one package should share one mapping.
+        """
+        return {}
+
+    def hands_on(self, item: Import) -> bool:
+        """Whether others can import what a module imports."""
+        return item.exported
+
+    def extends(self, symbol: Symbol) -> str | None:
+        """The type that a function adds a member to from outside (extension functions); None for all others."""
+        return None
+
+    def opens(self, star: Import) -> bool:
+        """Whether names of outside of the repository may come from an import of everything."""
+        return not self.spaces(star)
+
+    def detached(self, space: Space, name: str, symbol: Symbol) -> bool:
+        """Whether a module hands out a member by its own name (an extension function)."""
+        return False
+
+    def sees(self, symbol: Symbol) -> bool:
+        """Whether a definition of a visible file is visible by its name alone."""
+        return True
+
+    def prefixes(self, path: str) -> Sequence[str]:
+        """What names of the visible files may have before them beside the definitions around a use."""
         return ()
 
     def same_class(self, one: str, other: str) -> bool:
@@ -67,3 +103,7 @@ class Rules:
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
         """Modules or packages that the first part of a dotted name means without an import (`crate`, `a.b.C`)."""
         return ()
+
+    def reads(self, symbol: Symbol) -> bool:
+        """Whether a method is called by reading it (a getter)."""
+        return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agentctx.repo.resolvers.imported import Imported
 from agentctx.repo.resolvers.rules import Rules, Space, words
-from agentctx.source import FileSyntax, Import, SymbolKind
+from agentctx.source import FileSyntax, Import, Symbol, SymbolKind
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +27,8 @@ _BUILTINS = words(
 )
 _MEMBERS = words(
     """
-    and_then append as_bytes as_ptr as_slice as_str build bytes chain chars cloned close cmp collect contains
+    and_then is_some_and is_none_or is_ok_and get_or_insert_with
+    append as_bytes as_ptr as_slice as_str build bytes chain chars cloned close cmp collect contains
     copied count default drain entry enumerate eq err extend filter filter_map find first flat_map flush fmt fold
     from from_str get get_mut insert into is_empty is_err is_none is_ok is_some iter iter_mut join keys last len
     lines map map_err max min name new next ok ok_or or_else parse path peek pop position push push_str read
@@ -53,6 +54,7 @@ class _Crate:
 
 class RustRules(Rules):
     languages = frozenset({"rust"})
+    closed = True
     config_names = frozenset({"Cargo.toml"})
     own_names = frozenset({"self"})
     super_names = frozenset[str]()
@@ -66,10 +68,19 @@ class RustRules(Rules):
         super().__init__(files, configs)
         self._packages = _packages(configs)
         self._folders = sorted({folder for folder, _ in self._packages}, key=lambda f: (-len(f), f))
+        self._open: set[tuple[str, str]] = set()
+        self._old = {p.rpartition("/")[0] for p, data in configs.items() if b"edition" not in data}
+        self._declared = _declared(files)
         self._place = {path: self._find_place(path) for path in files}
         self._modules: dict[tuple[_Crate, tuple[str, ...]], list[str]] = {}
+        self._visible: dict[str, dict[str, int]] = {}
         for path in sorted(files):
-            self._modules.setdefault(self._place[path], []).append(path)
+            crate, module = self._place[path]
+            self._modules.setdefault((crate, module), []).append(path)
+            shared = crate.root.rpartition("/")[0]
+            if shared in _OWN_CRATES and not module:  # `crate` in the modules that test files share
+                self._modules.setdefault((_Crate(crate.folder, shared), ()), []).append(path)
+            self._visible.setdefault(crate.folder, {})[path] = len(self._visible.get(crate.folder, ()))
 
     def _find_place(self, path: str) -> tuple[_Crate, tuple[str, ...]]:
         """(crate, module path) of a file."""
@@ -78,14 +89,8 @@ class RustRules(Rules):
         for own in _OWN_CRATES:
             if inside.startswith(f"{own}/"):
                 parts = _module_parts(inside[len(own) + 1 :])
-                return (
-                    (_Crate(folder, f"{own}/{parts[0]}" if parts else own), parts[1:])
-                    if len(parts) < 2
-                    else (
-                        _Crate(folder, own),
-                        parts,
-                    )
-                )
+                is_root = len(parts) == 1 and not path.endswith("/mod.rs") and path not in self._declared
+                return (_Crate(folder, f"{own}/{parts[0]}"), ()) if is_root else (_Crate(folder, own), parts)
         return _Crate(folder, "src"), _module_parts(inside.removeprefix("src/"))
 
     def spaces(self, item: Import) -> tuple[Space, ...]:
@@ -107,6 +112,13 @@ class RustRules(Rules):
         found = self._descend(path, (), [name])
         return (found,) if found is not None and not found.prefix else ()
 
+    def visible(self, path: str) -> Mapping[str, int]:
+        """All of the package, for macros: where their text stands before a use is enough."""
+        return self._visible[self._place[path][0].folder]
+
+    def sees(self, symbol: Symbol) -> bool:
+        return symbol.signature.startswith("macro_rules!")
+
     def same_class(self, one: str, other: str) -> bool:
         return self._place[one][0].folder == self._place[other][0].folder
 
@@ -126,7 +138,7 @@ class RustRules(Rules):
                 return None
             if at == 0 and part == "crate":
                 start = self._module(crate, ())
-            elif part == "self" and at == 0:
+            elif part in ("self", "mod") and at == 0:
                 continue
             elif part == "super":
                 start = self._above(start)
@@ -134,8 +146,26 @@ class RustRules(Rules):
                 start = self._child((crate, module), ".".join(inline), part) or self._first(path, part)
             else:
                 inside = self._place[start.files[0]] if start.files else None
-                start = self._child(inside, start.prefix, part) or Space(start.files, _dot(start.prefix, part))
+                start = self._child(inside, start.prefix, part) or self._member(start, part)
         return start
+
+    def _member(self, space: Space, name: str) -> Space | None:
+        """What a module brings in from elsewhere (`pub use grep_printer as printer`), else a type of its own."""
+        items = [item for path in space.files for item in self.files[path].imports if item.alias == name]
+        for item in items if not space.prefix else ():
+            key = (item.path, name)
+            if item.module != "mod" and key not in self._open:
+                self._open.add(key)
+                parts = [*(item.module.split(".") if item.module else []), *([item.name] if item.name else [])]
+                try:
+                    return self._descend(item.path, self._inline(item), parts)
+                finally:
+                    self._open.discard(key)
+        return Space(space.files, _dot(space.prefix, name))
+
+    def hands_on(self, item: Import) -> bool:
+        """A module's own parts see what it imports for itself."""
+        return True
 
     def _above(self, space: Space) -> Space | None:
         if space.prefix:
@@ -150,7 +180,8 @@ class RustRules(Rules):
                 return self._module(_Crate(folder, "src"), ())
         crate, _ = self._place[path]
         defined = any(s.qualname == name and s.kind is SymbolKind.CLASS for s in self.files[path].symbols)
-        return Space((path,), name) if defined else self._module(crate, (name,))
+        is_old = crate.folder in self._old or not self._packages  # paths start at the crate's root (edition 2015)
+        return Space((path,), name) if defined else self._module(crate, (name,)) if is_old else None
 
     def _child(self, place: tuple[_Crate, tuple[str, ...]] | None, prefix: str, name: str) -> Space | None:
         if place is None:
@@ -160,7 +191,16 @@ class RustRules(Rules):
 
     def _module(self, crate: _Crate, module: tuple[str, ...]) -> Space | None:
         files = self._modules.get((crate, module))
+        shared = crate.root.rpartition("/")[0]
+        if not files and shared in _OWN_CRATES:
+            files = self._modules.get((_Crate(crate.folder, shared), module))
         return Space(tuple(files)) if files else None
+
+
+def _declared(files: Mapping[str, FileSyntax]) -> frozenset[str]:
+    """Files that another file of their folder declares: `mod x;`."""
+    items = (item for file in files.values() for item in file.imports if item.module == "mod")
+    return frozenset(f"{item.path.rpartition('/')[0]}/{item.name}.rs" for item in items)
 
 
 def _packages(configs: Mapping[str, bytes]) -> list[tuple[str, str]]:
@@ -183,12 +223,16 @@ def _dot(before: str, name: str) -> str:
 
 
 def imports(statement: Node, data: bytes) -> Iterator[Imported]:
-    """`use a::{b, c as d, e::*};`, `pub use`, `extern crate a as b;`"""
+    """`use a::{b, c as d, e::*};`, `pub use`, `extern crate a as b;`, `mod x;`"""
     exported = any(child.type == "visibility_modifier" for child in statement.children)
     if statement.type == "extern_crate_declaration":
         name, alias = statement.child_by_field_name("name"), statement.child_by_field_name("alias")
         if name is not None:
             yield Imported(_text(data, name), None, _text(data, alias or name), exported)
+        return
+    declared = statement.child_by_field_name("name")
+    if declared is not None:
+        yield Imported("mod", _text(data, declared), _text(data, declared), exported)
         return
     argument = statement.child_by_field_name("argument")
     stack = [(argument, "")] if argument is not None else []
