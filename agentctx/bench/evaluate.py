@@ -68,7 +68,7 @@ def _of_repository(
         say(f"{repo} {fix.id[:10]}")
         at = place[fix.id]
         try:
-            made = dressed(given(trees, fix.parent, fix.tests, memory), fix)[0]
+            made = dressed(given(trees, fix.parent, fix.id, fix.tests, memory), fix)[0]
             understood = _understood(made, flat[at], unseen[0][at], unseen[1][at])
             case = _case(repo, fix)
             rows = [one_row(case, understood, {}, RunOptions(budget=b, cache=False), services) for b in budgets]

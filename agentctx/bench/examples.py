@@ -15,7 +15,7 @@ from agentctx.errors import UsageError
 from agentctx.repo.ranking.second import Surroundings
 
 _ARRAYS = ("features", "gold", "weight", "size", "unit_of", "unit_features", "unit_gold", "unit_size")
-_AROUND = ("file", "group", "order", "source", "target", "weight", "term_of", "term", "term_weight")
+_AROUND = ("file", "group", "name", "order", "source", "target", "weight", "term_of", "term", "term_weight")
 
 
 def save(examples: Sequence[Example], names: Sequence[str], file: Path) -> None:

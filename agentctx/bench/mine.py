@@ -8,14 +8,15 @@ make a second example, of the subject alone: people ask without a test, too. Whi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from agentctx import diff
+from agentctx import vcs
 from agentctx.bench.fixes import Fix, fixes
 from agentctx.bench.past import Pasts
 from agentctx.bench.trees import Trees
@@ -72,18 +73,18 @@ class Example:
     evidence: float
 
 
-def mine(clone: Path, limit: int, say: Callable[[str], None]) -> Iterator[Example]:
-    """The examples of at most `limit` fixes of a clone, newest first.
+def mine(clone: Path, start: int, stop: int, say: Callable[[str], None]) -> Iterator[Example]:
+    """The examples of the fixes number `start` to `stop` (not included) of a clone, newest first.
 
     Raises:
         GitError: it is no repository, or has no commits.
     """
     trees, pasts = Trees(clone), Pasts(clone)
     memory: dict[str, FileSyntax] = {}
-    for number, fix in enumerate(fixes(clone, limit), 1):
+    for number, fix in enumerate(islice(fixes(clone, stop), start, None), start + 1):
         say(f"{clone}: fix {number}, {fix.id[:10]} {fix.subject[:60]}")
         try:
-            tasks = dressed(given(trees, fix.parent, fix.tests, memory), fix)
+            tasks = dressed(given(trees, fix.parent, fix.id, fix.tests, memory), fix)
         except TaskError as error:
             say(f"{fix.id[:10]} is left out: {error.message}")
             continue
@@ -91,7 +92,9 @@ def mine(clone: Path, limit: int, say: Callable[[str], None]) -> Iterator[Exampl
         yield from (one for one in made if one is not None)
 
 
-def given(trees: Trees, parent: str, tests: Sequence[tuple[str, str]], memory: dict[str, FileSyntax]) -> Given:
+def given(
+    trees: Trees, parent: str, fix: str, tests: Sequence[tuple[str, str]], memory: dict[str, FileSyntax]
+) -> Given:
     """The parent's tree with the fix's tests staged.
 
     Raises:
@@ -102,24 +105,36 @@ def given(trees: Trees, parent: str, tests: Sequence[tuple[str, str]], memory: d
     configs = {path: text for path, text in data.items() if path.rpartition("/")[2] in config_names()}
     graph = build_graph(index(files, None, memory).syntax, configs)
     known = [path for path, _ in tests if path in data]
-    evidence = Evidence(changes=staged(trees, parent, known, data))
+    evidence = Evidence(changes=staged(trees.clone, parent, fix, known))
     task = Task(tests=tuple(TestRef(path) for path in known))
     return Given(graph, data, task, evidence, locate(task, evidence, graph))
 
 
-def staged(trees: Trees, parent: str, paths: Sequence[str], data: Mapping[str, bytes]) -> tuple[FileChange, ...]:
-    """What git would say of the tests in place."""
-    old = trees.listing(parent)
-    before = trees.blobs(old[path] for path in paths if path in old)
-    out = []
-    for path in sorted(paths):
-        hunks = diff.between(before[old[path]] if path in old else b"", data[path])
-        lines = tuple(LineSpan(h.new_start, h.new_start + h.new_count - 1) for h in hunks if h.new_count)
-        added = b"".join(h.added for h in hunks).decode("utf-8", "replace")
-        status = "modified" if path in old else "added"
-        cuts = tuple(h.new_start for h in hunks if not h.new_count)
-        out.append(FileChange(path, ChangeSource.STAGED, status, lines, cuts, added, is_test=True))
-    return tuple(out)
+def staged(clone: Path, parent: str, fix: str, paths: Sequence[str]) -> tuple[FileChange, ...]:
+    """What git would say of the fix's tests, put into the parent's tree.
+
+    Raises:
+        GitError: the commits aren't there.
+    """
+    found = vcs.diff(clone, parent, fix, "--", *paths).files if paths else ()
+    return tuple(
+        FileChange(
+            path=one.path,
+            source=ChangeSource.STAGED,
+            status=one.status,
+            lines=tuple(LineSpan(*span) for span in one.lines),
+            cuts=one.cuts,
+            added=_text(hunk.added for hunk in one.hunks),
+            removed=_text(hunk.removed for hunk in one.hunks),
+            is_test=True,
+        )
+        for one in found
+        if one.path in paths
+    )
+
+
+def _text(parts: Iterable[bytes]) -> str:
+    return b"".join(parts).decode("utf-8", "replace")
 
 
 def dressed(made: Given, fix: Fix) -> list[Given]:

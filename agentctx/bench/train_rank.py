@@ -21,6 +21,7 @@ from agentctx.pipeline.services import Services
 from agentctx.repo.ranking.model import from_json
 
 EARLY = 10
+BLOCK = 40  # fixes in a file
 BUDGETS = (4096, 8192, 16384)
 
 Say = Callable[[str], None]
@@ -39,28 +40,32 @@ class Gathered:
 
 
 def gather(repos: Sequence[Path], limit: int, work: Path, say: Say) -> Gathered:
-    """The examples of at most `limit` fixes of each repository; what is in `work` from an earlier run is read there.
+    """The examples of at most `limit` fixes of each repository, a file for each BLOCK of them in `work`; those that
+    an earlier run made are read.
 
     Raises:
         UsageError, GitError: a repository has no history; a file in `work` is damaged, or of another version.
     """
-    names: tuple[str, ...] | None = None
-    examples: dict[str, Sequence[Example]] = {}
+    names = feature_names()
+    examples: dict[str, list[Example]] = {}
     for repo in repos:
         name = name_of(repo)
         if name in examples:
             raise UsageError(f"two repositories are named {name}", hint="give each of them once")
         head = vcs.commit(repo, "HEAD")
-        file = work / f"{name.replace('/', '+')}-{head[:12]}-{limit}.npz"
-        if not file.exists():
-            found = list(mine(repo, limit, say))
-            save(found, feature_names(), file)
-        own, examples[name] = load(file)
-        if own != (names or feature_names()):
-            raise UsageError(f"{file} is of a version with other features", hint="remove it, and it is made again")
-        names = own
+        examples[name] = []
+        for start in range(0, limit, BLOCK):
+            file = work / f"{name.replace('/', '+')}-{head[:12]}-{start:05}.npz"
+            if not file.exists():
+                save(list(mine(repo, start, start + BLOCK, say)), names, file)
+            own, found = load(file)
+            if own != names:
+                raise UsageError(f"{file} is of a version with other features", hint="remove it, and it is made again")
+            examples[name] += found
+            if not found:
+                break
         say(f"{name}: {len(examples[name])} examples")
-    return Gathered(names or (), {name: found for name, found in examples.items() if found})
+    return Gathered(names, {name: found for name, found in examples.items() if found})
 
 
 def name_of(repo: Path) -> str:

@@ -83,6 +83,8 @@ def table(
     columns |= walked
     columns |= _shape(graph, nodes, rows)
     columns |= _together(nodes, rows, columns)
+    columns["task.tests"] = np.full(len(rows), math.log2(1 + len(located.failing_tests) + len(located.test_units)))
+    columns["task.changed"] = np.full(len(rows), math.log2(1 + asked.n_changed))
     columns |= _past(graph, nodes, rows, located, task, history)
     values = np.round(np.stack(list(columns.values()), axis=1), DIGITS) if len(rows) else np.zeros((0, len(columns)))
     return Table(nodes, rows, tuple(columns), values, asked, tuple(texts), unit_rows, unit_numbers, unit_counts, heat)

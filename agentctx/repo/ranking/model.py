@@ -31,7 +31,10 @@ _BLOCK = 1 << 20  # rows times trees that are evaluated at once
 
 @dataclass(frozen=True, slots=True)
 class Trees:
-    """All trees of a stage, one after the other; `right` and `roots` are numbers of nodes."""
+    """All trees of a stage, one after the other; `left`, `right` and `roots` are numbers of nodes.
+
+    A leaf is its own child, and asks for feature 0; after `depth` steps every row is in a leaf.
+    """
 
     features: tuple[str, ...]
     scale: float
@@ -39,22 +42,24 @@ class Trees:
     roots: Ints
     feature: Ints
     threshold: Floats
+    left: Ints
     right: Ints
     unknown_left: npt.NDArray[np.bool_]
     value: Floats
+    depth: int
 
     def raw(self, values: Floats) -> Floats:
         """(rows,): sum of the trees' outputs. `values`: (rows, features), NaN where unknown."""
-        return self._walk(values, None, 0)[0]
+        return self.explained(values, None, 0)[0]
 
     def probability(self, values: Floats) -> Floats:
         return logistic(self.scale * self.raw(values) + self.shift)
 
-    def contributions(self, values: Floats, group: Ints, n_groups: int) -> Floats:
-        """(rows, n_groups): what each group of features added to the outputs along the paths that were taken."""
-        return self._walk(values, group, n_groups)[1] * self.scale
+    def explained(self, values: Floats, group: Ints | None, n_groups: int) -> tuple[Floats, Floats]:
+        """`raw`, and (rows, n_groups): what each group of features added to it along the paths that were taken.
 
-    def _walk(self, values: Floats, group: Ints | None, n_groups: int) -> tuple[Floats, Floats]:
+        `group`: of each feature its number.
+        """
         if values.ndim != 2 or values.shape[1] != len(self.features):
             raise ValueError(f"{values.shape} values for {len(self.features)} features")
         total, added = np.zeros(len(values)), np.zeros((len(values), n_groups))
@@ -65,24 +70,24 @@ class Trees:
         return total, added
 
     def _block(self, values: Floats, group: Ints | None, n_groups: int) -> tuple[Floats, Floats]:
-        rows = np.arange(len(values))[:, None]
-        at = np.broadcast_to(self.roots, (len(values), len(self.roots))).copy()
+        flat, rows = values.ravel(), np.arange(len(values))[:, None]
+        unknown = np.isnan(flat)
+        at = np.repeat(self.roots[None, :], len(values), axis=0)
         added = np.zeros((len(values), n_groups))
-        while True:
-            feature = self.feature[at]
-            inner = feature >= 0
-            if not inner.any():
-                break
-            x = values[rows, np.maximum(feature, 0)]
-            left = np.where(np.isnan(x), self.unknown_left[at], x <= self.threshold[at])
-            following = np.where(inner, np.where(left, at + 1, self.right[at]), at)
+        for _ in range(self.depth):
+            feature = self.feature.take(at)
+            where = feature + rows * values.shape[1]
+            goes_left = flat.take(where) <= self.threshold.take(at)
+            if unknown.any():
+                goes_left |= unknown.take(where) & self.unknown_left.take(at)
+            following = np.where(goes_left, self.left.take(at), self.right.take(at))
             if group is not None:
-                gain = np.where(inner, self.value[following] - self.value[at], 0.0)
-                where = rows * n_groups + group[np.maximum(feature, 0)]
-                added += np.bincount(where.ravel(), weights=gain.ravel(), minlength=added.size).reshape(added.shape)
+                gain = self.value.take(following) - self.value.take(at)
+                slots = group.take(feature) + rows * n_groups
+                added += np.bincount(slots.ravel(), weights=gain.ravel(), minlength=added.size).reshape(added.shape)
             at = following
         # One after the other: numpy's own sum adds in an order that depends on the machine.
-        outputs = np.add.accumulate(self.value[at], axis=1) if len(self.roots) else np.zeros((len(values), 1))
+        outputs = np.add.accumulate(self.value.take(at), axis=1) if len(self.roots) else np.zeros((len(values), 1))
         return outputs[:, -1], added
 
 
@@ -145,22 +150,38 @@ def from_json(text: str, name: str) -> RankModel:
 def _stage(raw: Mapping[str, Any]) -> Trees:
     features = tuple(str(name) for name in raw["features"])
     trees = [_tree(tree, len(features)) for tree in raw["trees"]]
-    starts = np.cumsum([0, *(len(tree[0]) for tree in trees)])[:-1].astype(np.int64)
-    joined: list[npt.NDArray[Any]] = [
-        np.concatenate([tree[n] for tree in trees]) if trees else np.zeros(0) for n in range(5)
-    ]
     sizes = [len(tree[0]) for tree in trees]
+    starts = np.cumsum([0, *sizes])[:-1].astype(np.int64)
+    empty: list[npt.NDArray[Any]] = [np.zeros(0)]
+    feature, threshold, right, unknown, value = (np.concatenate([tree[n] for tree in trees] or empty) for n in range(5))
+    itself = np.arange(len(feature))
+    leaf = feature < 0
+    right = np.where(leaf, itself, right + np.repeat(starts, sizes)).astype(np.int64)
+    left = np.where(leaf, itself, itself + 1)
     return Trees(
         features=features,
         scale=_finite(raw["scale"]),
         shift=_finite(raw["shift"]),
         roots=starts,
-        feature=joined[0].astype(np.int64),
-        threshold=joined[1].astype(np.float64),
-        right=(joined[2] + np.repeat(starts, sizes)).astype(np.int64),
-        unknown_left=joined[3].astype(np.bool_),
-        value=joined[4].astype(np.float64),
+        feature=np.maximum(feature, 0).astype(np.int64),
+        threshold=threshold.astype(np.float64),
+        left=left,
+        right=right,
+        unknown_left=unknown.astype(np.bool_),
+        value=value.astype(np.float64),
+        depth=_depth(starts, left, right),
     )
+
+
+def _depth(roots: Ints, left: Ints, right: Ints) -> int:
+    """Steps from a root to the deepest leaf."""
+    depth, level = 0, np.unique(roots)
+    while True:
+        level = level[left[level] != level]
+        if not len(level):
+            return depth
+        level = np.concatenate([left[level], right[level]])
+        depth += 1
 
 
 def _finite(value: Any) -> float:

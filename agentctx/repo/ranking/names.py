@@ -28,7 +28,8 @@ def name_features(
     rarity = _rarity(graph)
     tests = sorted({graph.symbols[test].path for test in located.failing_tests} | {ref.path for ref in task.tests})
     names = (
-        "own", "own.changed", "inner", "class", "class.changed", "title", "joined", "parts", "part", "module", "folder",
+        "own", "own.changed", "own.removed", "inner", "class", "class.changed", "title", "joined", "parts", "part",
+        "module", "folder",
     )  # fmt: skip
     out = {f"name.{name}": np.zeros(len(rows)) for name in names}
     modules: dict[str, tuple[float, float]] = {}
@@ -43,6 +44,7 @@ def name_features(
         facts = (
             _said([symbol], asked.names, rarity),
             _said([symbol], asked.changed_names, rarity),
+            _said([symbol], asked.removed_names, rarity),
             _said(inner.get(node, ()), asked.names, rarity),
             _said([_parent(graph, symbol)], asked.names, rarity),
             _said([_parent(graph, symbol)], asked.changed_names, rarity),

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,8 @@ class Asked:
 def walk_features(asked: Asked, nodes: Nodes, rows: Ints, texts: Sequence[str]) -> tuple[dict[str, Floats], Floats]:
     """Columns for the candidates `rows`, and the mass of the walk for all nodes. `texts`: those of code."""
     seeds = _seeds(asked, nodes)
-    module = np.array([1.0 if c.path in asked.test_paths else 0.0 for c in nodes.chunks]) * nodes.is_test
+    paths = asked.test_paths
+    module = np.array([1.0 if chunk.path in paths else 0.0 for chunk in nodes.chunks]) * nodes.is_test
     lines = _changed_lines(asked)
     strong, wide, named = nodes.edges(_STRONG), nodes.edges(_WIDE), nodes.edges((*_STRONG, NAMED))
     changed = named & _on_lines(nodes, frozenset(lines))
@@ -124,7 +126,7 @@ def _changed_lines(asked: Asked) -> dict[Line, str]:
 def _novel_lines(lines: Mapping[Line, str], texts: Sequence[str]) -> frozenset[Line]:
     """Lines with a name that no code has yet, such as a new keyword argument."""
     used = {line: _NAME.findall(_STRING.sub(" ", text)) for line, text in lines.items()}
-    known = {word for text in texts for word, _ in counted(text)}
+    known = set(chain.from_iterable(counted(text)[0] for text in texts))
     called = {name for names in used.values() for name in names if name not in known}
     own = {text for text in called if text.startswith(("test", "Test"))}
     return frozenset(line for line, names in used.items() if any(name in called - own for name in names))

@@ -13,19 +13,23 @@ from agentctx.repo.ranking.literals import literals
 from agentctx.repo.terms import query_terms
 from agentctx.source import RepoGraph
 
+MAX_REMOVED = 40_000  # characters of what was taken from tests
 MAX_CHANGED = 400  # changed lines of tests that are read
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """`terms`: name of a query -> its terms. `names`: whole words of the evidence; `changed_names` of changed lines."""
+    """`terms`: name of a query -> its terms. `names`: whole words of the evidence; `changed_names`: of changed lines;
+    `removed_names`: of lines that the change took from the tests, which speak of the code as it is."""
 
     terms: Mapping[str, frozenset[str]]
     names: frozenset[str]
     changed_names: frozenset[str]
+    removed_names: frozenset[str]
     test_words: frozenset[str]
     strings: tuple[str, ...]
     lines: tuple[str, ...]
+    n_changed: int = 0
     titles: tuple[str, ...] = ()  # names of the failing tests
 
     @property
@@ -40,6 +44,7 @@ def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: E
     tests = test_text(graph, data, located)
     touched = touched_tests(graph, task, evidence, located)
     lines = "\n".join(changed_lines(data, touched)) or tests
+    removed = "\n".join(change.removed for change in evidence.changes if change.path in touched)[:MAX_REMOVED]
     names = " ".join(graph.symbols[test].qualname for test in located.failing_tests)
     errors = "\n".join(evidence.error_lines)
     strong = "\n".join((errors, names, task.request))
@@ -49,13 +54,16 @@ def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: E
             "all": query_terms("\n".join((evidence.text, tests, lines, task.request))),
             "tests": query_terms(tests),
             "changed": query_terms(lines),
+            "removed": query_terms(removed),
             "strong": query_terms("\n".join((strong, *literals(lines)))),
             "names": query_terms(names),
         },
         names=frozenset(_NAME.findall("\n".join((tests, lines, said)))),
         changed_names=frozenset(_NAME.findall("\n".join((lines, errors, task.request)))),
         test_words=query_terms(names) - {"test", "tests"},
-        strings=literals(lines) if lines else literals(tests),
+        removed_names=frozenset(_NAME.findall(removed)),
+        strings=tuple(dict.fromkeys((*literals(lines), *literals(removed)))),
+        n_changed=sum(len(span) for change in touched.values() for span in change.lines),
         lines=tuple(dict.fromkeys((*evidence.error_lines, *task.request.splitlines()))),
         titles=tuple(graph.symbols[test].name for test in located.failing_tests),
     )

@@ -55,6 +55,7 @@ WORDS = {
     "file": "in a file that fits",
     "class": "in a class that fits",
     "shape": "its size and form",
+    "task": "the kind of task",
     "history": "edited lately or with the test",
     "near": "near what ranks high",
     "frame": "in the traceback",
@@ -96,14 +97,13 @@ def score(graph: RepoGraph, made: Table, located: Located, model: RankModel) -> 
     given = _given(made, short, located)
     second = model.stages["second"]
     inputs = aligned(features, (*made.names, *SECOND), second)
-    raw = second.scale * second.raw(inputs) + second.shift
-    better = logistic(raw + given.sum(axis=1))
+    raw, added = second.explained(inputs, _group_numbers(second.features), len(_GROUPS) + 1)
+    better = logistic(second.scale * raw + second.shift + given.sum(axis=1))
     chunk = np.minimum(chunk, max(float(better.min()), 0.0))  # none of the rest above any of the best
     chunk[short] = better
     units, part = _units(graph, made, short, better, model.stages["part"])
-    return Scores(
-        chunk, dict(zip(units.tolist(), part.tolist(), strict=True)), _reasons(made, short, inputs, given, model)
-    )
+    reasons = _reasons(made, short, added * second.scale, given, model.stages["chunk"])
+    return Scores(chunk, dict(zip(units.tolist(), part.tolist(), strict=True)), reasons)
 
 
 def second_features(made: Table, chosen: Ints, first: Floats) -> Floats:
@@ -148,16 +148,13 @@ def _units(graph: RepoGraph, made: Table, short: Ints, chunks: Floats, stage: Tr
 
 
 def _reasons(
-    made: Table, short: Ints, inputs: Floats, given: Floats, model: RankModel
+    made: Table, short: Ints, added: Floats, given: Floats, first: Trees
 ) -> dict[int, tuple[tuple[str, float], ...]]:
-    """What each group of features added to the second model's odds; what the first score added there is shared
-    among the groups that had raised that score."""
-    first, second = model.stages["chunk"], model.stages["second"]
+    """`added`: what each group of features added to the second model's odds; what the first score added there is
+    shared among the groups that had raised that score."""
     n = len(_GROUPS)
-    added = second.contributions(inputs, _group_numbers(second.features), n + 1)
-    of_first = first.contributions(
-        aligned(made.values[short], made.names, first), _group_numbers(first.features), n + 1
-    )
+    values = aligned(made.values[short], made.names, first)
+    of_first = first.explained(values, _group_numbers(first.features), n + 1)[1]
     raised = np.maximum(of_first[:, :n], 0.0)
     share = raised / np.maximum(raised.sum(axis=1, keepdims=True), 1e-9)
     added[:, :n] += share * np.maximum(added[:, n:], 0.0)
@@ -165,8 +162,8 @@ def _reasons(
     added[:, _GROUPS.index("focus")] = given[:, 1]
     added = np.round(added, 3)
     out = {}
-    for row, values in zip(short.tolist(), added.tolist(), strict=True):
-        found = [(WORDS[group], value) for group, value in zip(_GROUPS, values, strict=False) if value > 0]
+    for row, gains in zip(short.tolist(), added.tolist(), strict=True):
+        found = [(WORDS[group], gain) for group, gain in zip(_GROUPS, gains, strict=False) if gain > 0]
         out[row] = tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
     return out
 

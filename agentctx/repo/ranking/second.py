@@ -10,13 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agentctx.repo.ranking.chunks import Chunk
 from agentctx.repo.ranking.features import DIGITS, Table
 from agentctx.repo.ranking.nodes import CALL, MEMBER, NAMED, OVERRIDE, TYPE, USE
 from agentctx.repo.ranking.scales import grouped_max, ranks
 from agentctx.repo.ranking.text import Floats, Ints, counted
+from agentctx.repo.terms import parts
 
 MAX_TERMS = 40  # of a chunk: its rarest words
 MIN_LENGTH = 3
+_VARIANTS = frozenset({"async", "sync", "do", "inner", "impl"})
 _LINKING = (CALL, USE, TYPE, NAMED, MEMBER, OVERRIDE)
 
 
@@ -24,11 +27,13 @@ _LINKING = (CALL, USE, TYPE, NAMED, MEMBER, OVERRIDE)
 class Surroundings:
     """How the candidates of a task hang together. All by position among the candidates.
 
-    `term_of`, `term`, `term_weight`: words of each candidate with weights, the vector of each of length 1.
+    `name`: number of the name, the same for what differs only by being asynchronous or a variant. `term_of`, `term`,
+    `term_weight`: words of each candidate with weights, the vector of each of length 1.
     """
 
     file: Ints
     group: Ints
+    name: Ints
     order: Ints  # position in the repository: neighbours differ by one
     source: Ints
     target: Ints
@@ -57,6 +62,7 @@ def surroundings(made: Table, chosen: Ints) -> Surroundings:
     return Surroundings(
         file=np.unique(nodes.file[at], return_inverse=True)[1],
         group=np.unique(np.where(group < 0, -1 - np.arange(len(at)), group), return_inverse=True)[1],
+        name=_names([nodes.chunks[node] for node in at.tolist()]),
         order=at,
         source=source,
         target=target,
@@ -67,9 +73,19 @@ def surroundings(made: Table, chosen: Ints) -> Surroundings:
     )
 
 
+def _names(chunks: Sequence[Chunk]) -> Ints:
+    """`send`, `send_async`, `_send` and the overloads of each are one; what has no name has a number of its own."""
+    names = []
+    for number, chunk in enumerate(chunks):
+        last = (chunk.symbol or "").rpartition("::")[2].rpartition(".")[2].partition("~")[0]
+        words = [word for word in parts(last)[1:] or parts(last) if word not in _VARIANTS]
+        names.append("".join(words) or f"@{number}")
+    return np.unique(np.array(names), return_inverse=True)[1] if names else np.zeros(0, dtype=np.int64)
+
+
 def _vectors(texts: Sequence[str]) -> tuple[Ints, Ints, Floats]:
     """The rarest words of each text that another one has too, weighted by rarity."""
-    held = [sorted({word for word, _ in counted(text) if len(word) >= MIN_LENGTH}) for text in texts]
+    held = [sorted({word for word in counted(text)[0] if len(word) >= MIN_LENGTH}) for text in texts]
     counts: dict[str, int] = {}
     for words in held:
         for word in words:
@@ -89,7 +105,8 @@ def _vectors(texts: Sequence[str]) -> tuple[Ints, Ints, Floats]:
 SECOND = (
     "first.logit", "first.rank", "first.best", "first.sum",
     "near.file.max", "near.file.sum", "near.file.share", "near.file.rank", "near.class.sum", "near.class.max",
-    "near.calls", "near.calls.max", "near.called", "near.called.max", "near.alike", "near.before", "near.after",
+    "near.name", "near.calls", "near.calls.max", "near.called", "near.called.max", "near.alike",
+    "near.before", "near.after",
 )  # fmt: skip
 
 
@@ -116,6 +133,7 @@ def second_order(around: Surroundings, first: Floats) -> Floats:
         ranks(file_sum)[around.file],
         group_sum[around.group] - p,
         _max_of_others(p, around.group, groups),
+        _max_of_others(p, around.name, n),
         calls,
         grouped_max(p[around.target], around.source, n),
         called,

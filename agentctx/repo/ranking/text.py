@@ -7,9 +7,10 @@ Sums run in the order of documents and sorted terms, so that they don't depend o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,11 @@ _K1, _B = 1.2, 0.75
 
 
 @lru_cache(maxsize=1 << 14)
-def counted(text: str) -> tuple[tuple[str, int], ...]:
-    """The distinct words of a text with their counts; kept, because trees that follow each other share most units."""
-    return tuple(Counter(words(text)).items())
+def counted(text: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The distinct words of a text, and the count of each; kept, because trees that follow each other share most
+    units."""
+    found = Counter(words(text))
+    return tuple(found), tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +59,33 @@ class Counts:
 
 def count_terms(texts: Sequence[str], wanted: Sequence[str]) -> Counts:
     """`wanted`: distinct terms in the order of their numbers."""
-    number = {term: n for n, term in enumerate(wanted)}
-    known: dict[str, tuple[int, tuple[int, ...]]] = {}  # word -> how many terms it is, and which are wanted
-    keys: list[int] = []
-    values: list[int] = []
-    lengths = np.zeros(len(texts))
-    width = max(len(wanted), 1)
-    for row, text in enumerate(texts):
-        length = 0
-        for word, n in counted(text):
-            entry = known.get(word)
-            if entry is None:
-                terms = parts(word)
-                entry = known[word] = (len(terms), tuple(number[term] for term in terms if term in number))
-            length += n * entry[0]
-            for col in entry[1]:
-                keys.append(row * width + col)
-                values.append(n)
-        lengths[row] = length
-    distinct, where = np.unique(np.array(keys, dtype=np.int64), return_inverse=True)
-    counts = np.bincount(where, weights=np.array(values, dtype=np.float64), minlength=len(distinct))
-    rows, cols = np.divmod(distinct, width)
+    found = [counted(text) for text in texts]
+    n_words = np.array([len(names) for names, _ in found], dtype=np.int64)
+    flat = list(chain.from_iterable(names for names, _ in found))
+    times = np.fromiter(chain.from_iterable(counts for _, counts in found), dtype=np.float64, count=len(flat))
+    vocabulary = {word: n for n, word in enumerate(dict.fromkeys(flat))}
+    ids = np.fromiter(map(vocabulary.__getitem__, flat), dtype=np.int64, count=len(flat))
+    n_terms, starts, terms = _terms_of(vocabulary, wanted)
+    row = np.repeat(np.arange(len(texts)), n_words)
+    lengths = np.bincount(row, weights=times * n_terms[ids], minlength=len(texts))
+    held = (starts[1:] - starts[:-1])[ids]  # wanted terms of each occurrence
+    which = np.repeat(np.arange(len(ids)), held)
+    offset = np.arange(len(which)) - np.repeat(np.cumsum(held) - held, held)
+    keys = row[which] * max(len(wanted), 1) + terms[starts[ids[which]] + offset]
+    distinct, where = np.unique(keys, return_inverse=True)
+    counts = np.bincount(where, weights=times[which], minlength=len(distinct))
+    rows, cols = np.divmod(distinct, max(len(wanted), 1))
     return Counts(rows, cols, counts, lengths, len(wanted))
+
+
+def _terms_of(vocabulary: Iterable[str], wanted: Sequence[str]) -> tuple[Ints, Ints, Ints]:
+    """Of each word how many terms it is; where its wanted ones begin in the last array, and these."""
+    number = {term: n for n, term in enumerate(wanted)}
+    all_parts = [parts(word) for word in vocabulary]
+    mine = [[number[term] for term in terms if term in number] for terms in all_parts]
+    starts = np.cumsum([0, *map(len, mine)], dtype=np.int64)
+    terms = np.fromiter(chain.from_iterable(mine), dtype=np.int64, count=int(starts[-1]))
+    return np.array([len(terms) for terms in all_parts], dtype=np.int64), starts, terms
 
 
 def bm25(documents: Counts, query: npt.NDArray[np.bool_], idf: Floats) -> Floats:

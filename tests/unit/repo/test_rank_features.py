@@ -244,6 +244,7 @@ def test_second_order_by_hand() -> None:
     around = Surroundings(
         file=np.array([0, 0, 1]),
         group=np.array([0, 1, 2]),
+        name=np.array([0, 1, 0]),
         order=np.array([4, 5, 9]),
         source=np.array([0]),
         target=np.array([1]),
@@ -258,6 +259,7 @@ def test_second_order_by_hand() -> None:
     assert found["near.file.max"] == [0.2, 0.8, 0]
     assert found["near.file.sum"] == [0.2, 0.8, 0]
     assert found["near.file.share"] == [0.667, 0.667, 0.333]
+    assert found["near.name"] == [0.5, 0, 0.8]
     assert found["near.calls"] == [0.1, 0, 0]
     assert found["near.called.max"] == [0, 0.8, 0]
     assert found["near.before"] == [0, 0.8, 0]

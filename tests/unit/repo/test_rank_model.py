@@ -46,9 +46,9 @@ def test_values_find_their_leaf(a: float, b: float, output: float) -> None:
 
 
 def test_contributions_are_what_each_step_added() -> None:
-    """From 0.5 over 0.25 to -1: a took 0.25 away, b took 1.25; times the scale."""
-    found = trees().contributions(np.array([[0.0, 5.0], [1.0, 0.0]]), np.array([0, 1]), 2)
-    assert found.tolist() == [[-0.5, -2.5], [5.0, 0.0]]
+    """From 0.5 over 0.25 to -1: a took 0.25 away, b took 1.25."""
+    _, found = trees().explained(np.array([[0.0, 5.0], [1.0, 0.0]]), np.array([0, 1]), 2)
+    assert found.tolist() == [[-0.25, -1.25], [2.5, 0.0]]
 
 
 def test_rows_do_not_depend_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
