@@ -85,6 +85,8 @@ _LEAVES = frozenset(
         *("shorthand_property_identifier", "global_variable"),
     }
 )
+# What adds type arguments or `global::` to a name.
+_NAMED = frozenset({"generic_type", "template_type", "template_function", "generic_name", "alias_qualified_name"})
 _ARGUMENTS = frozenset({"type_arguments", "template_argument_list", "type_argument_list"})
 
 
@@ -120,7 +122,7 @@ def chain(data: bytes, node: Node | None) -> str | None:
             called = False
             node = (node.child_by_field_name(object_field) if object_field else None) or _first(node)
             continue
-        if kind in ("generic_type", "template_type", "template_function", "generic_name") and node.named_child_count:
+        if kind in _NAMED and node.named_child_count:
             node = node.child_by_field_name("name") or node.child_by_field_name("type") or _first(node)
             continue
         if node.named_child_count and kind not in _LEAVES:

@@ -60,7 +60,7 @@
 (scoped_call_expression scope: (_) @receiver name: (name) @ref.call)
 (member_access_expression object: (_) @receiver name: (name) @ref.attribute)
 (nullsafe_member_access_expression object: (_) @receiver name: (name) @ref.attribute)
-(class_constant_access_expression . (_) @receiver (name) @ref.attribute .)
+((class_constant_access_expression . (_) @receiver (name) @ref.attribute .) (#not-eq? @ref.attribute "class"))
 (scoped_property_access_expression scope: (_) @receiver name: (variable_name (name) @ref.attribute))
 (object_creation_expression [(name) @ref.call (qualified_name (name) @ref.call)])
 (named_type [(name) @ref.type (qualified_name (name) @ref.type)])
@@ -76,6 +76,7 @@
 (namespace_use_clause (qualified_name (name) @skip))
 (namespace_name (name) @skip)
 (argument name: (name) @skip)
+((class_constant_access_expression (name) @skip .) (#eq? @skip "class"))
 
 ; ---- what functions bind
 [(anonymous_function) (arrow_function)] @scope

@@ -77,9 +77,20 @@
 (extern_crate_declaration name: (identifier) @skip)
 (field_initializer field: (field_identifier) @skip)
 (field_pattern name: (field_identifier) @skip)
+(type_binding name: (type_identifier) @skip)
 (type_parameter name: (type_identifier) @local)
 (const_parameter name: (identifier) @local)
-(token_tree (identifier) @ref.call . (token_tree))
+; in macro calls there are tokens only
+((token_tree (identifier) @ref.call . (token_tree) @_arguments) (#match? @_arguments "^\\("))
+(token_tree "." @receiver . (identifier) @ref.attribute)
+((token_tree "." @receiver . (identifier) @ref.call . (token_tree) @_arguments) (#match? @_arguments "^\\("))
+(token_tree [(identifier) (self) (crate) (primitive_type)] @receiver . "::" . (identifier) @ref.attribute)
+((token_tree [(identifier) (self) (crate) (primitive_type)] @receiver . "::" . (identifier) @ref.call . (token_tree) @_arguments)
+  (#match? @_arguments "^\\("))
+(token_tree . [(identifier) (self)] @receiver . "." . (identifier) @ref.attribute)
+(token_tree ["," "=" "&" ";" "=>" "!" "==" "!=" "+" "-" "*" "<" ">"] . [(identifier) (self)] @receiver . "." .
+  (identifier) @ref.attribute)
+
 (metavariable) @skip
 
 ; ---- what functions bind
@@ -98,6 +109,11 @@
 (tuple_struct_pattern type: (_) (ref_pattern (identifier) @local))
 (tuple_struct_pattern type: (_) (mut_pattern (identifier) @local))
 (captured_pattern . (identifier) @local)
+(ref_pattern (identifier) @local)
+(mut_pattern (identifier) @local)
+(ref_pattern (mut_pattern (identifier) @local))
+(reference_pattern (identifier) @local)
+(tuple_pattern (identifier) @local)
 (field_pattern name: (shorthand_field_identifier) @local)
 (field_pattern pattern: (identifier) @local)
 (closure_parameters (tuple_pattern (identifier) @local))
