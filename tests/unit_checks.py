@@ -51,7 +51,7 @@ def check_units(file: SourceFile, syntax: FileSyntax) -> None:
     for reference in syntax.references:
         span = units[reference.unit].span
         assert span.start <= reference.span.start < reference.span.end <= span.end
-        assert file.data[reference.span.start : reference.span.end].decode() == reference.name
+        assert file.data[reference.span.start : reference.span.end].decode("utf-8", "replace") == reference.name
 
 
 def check_kept(file: SourceFile, syntax: FileSyntax, chosen: Iterable[int]) -> None:

@@ -55,13 +55,19 @@ class CommentLines(Lines):
             row += 1
         return row
 
-    def licence_end(self) -> int:
-        """The last row of a licence at the top of the file; -1 where there is none."""
-        row = 0
-        while row < len(self) and row in self._columns:
-            row += 1
-        text = self.data[: self.start(row)]
-        return row - 1 if any(word in text for word in _LICENCE) else -1
+    def licence(self) -> tuple[int, int] | None:
+        """The rows of a licence at the top of the file; what has to stand above it may."""
+        first = 0
+        while first < len(self) and first not in self._columns and (self.is_blank(first) or self._opens(first)):
+            first += 1
+        last = first
+        while last < len(self) and last in self._columns:
+            last += 1
+        text = self.data[self.start(first) : self.start(last)]
+        return (first, last - 1) if any(word in text for word in _LICENCE) else None
+
+    def _opens(self, row: int) -> bool:
+        return row == 0 and self.text(row).startswith((b"#!", b"<?"))
 
     def doc_cut(self, first: int, end: int, more_than: int) -> tuple[int, int] | None:
         """(last row of the first paragraph, last row of the rest) of the doc in the comment rows `first..end`.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agentctx.repo.rewrites import bats_functions, without_macros
+from agentctx.repo.rewrites import bats_functions, plain_types, without_macros
 
 Comment = tuple[str, str]  # what opens and what closes a comment; '' where the line's end closes it
 Rewrite = Callable[[bytes], bytes]  # to text of the same length (`rewrites`)
@@ -114,6 +114,7 @@ ROWS: tuple[Language, ...] = (
         test_dirs=_JS_DIRS,
         wrappers=_JS_WRAPPERS,
         shebangs=("deno", "ts-node", "tsx"),
+        relaxed=plain_types,
     ),
     Language(
         name="tsx",
@@ -121,6 +122,7 @@ ROWS: tuple[Language, ...] = (
         grammar=("tree_sitter_typescript", "language_tsx"),
         query=("ecmascript.scm", "typescript.scm", "jsx.scm"),
         comment=_SLASHES,
+        relaxed=plain_types,
         test_file=_JS_TEST,
         test_dirs=_JS_DIRS,
         wrappers=_JS_WRAPPERS,

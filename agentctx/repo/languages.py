@@ -74,7 +74,7 @@ _CPP_ONLY = re.compile(
     rb"|map|set|utility|functional|iostream|algorithm|type_traits|atomic|mutex|thread|chrono|tuple|array|limits)>",
     re.MULTILINE,
 )
-_SHEBANG = re.compile(rb"#!\s*\S*?([\w.+-]+)(?:[ \t]+(?:-S[ \t]+)?(?:\w+=\S*[ \t]+)*([\w.+-]+))?")
+_SHEBANG = re.compile(rb"#!\s*(?:\S*/)?([\w.+-]+)(?:[ \t]+(?:-S[ \t]+)?(?:\w+=\S*[ \t]+)*([\w.+-]+))?")
 
 
 def language_in(path: str, language: str | None, data: bytes) -> str | None:

@@ -60,7 +60,7 @@ class BlockWalk:
         self.pieces = Pieces(lines, found)
         self.errors = found.errors
         self.drafts: list[Draft] = []
-        self.floor = lines.licence_end()  # the last row that is taken
+        self.floor = -1  # the last row that is taken
         self._block_starts = [node.start_byte for node in found.blocks]
         self._extent_starts = [extent.start for extent in extents]
 
@@ -79,7 +79,7 @@ class BlockWalk:
 
     def _root(self, root: Node) -> Steps:
         """Statements of the file. What must stay (`<?php`) is needed by all that follows it."""
-        pieces = list(self.pieces.of(root))
+        pieces = self._with_licence(list(self.pieces.of(root)))
         keep = next((at for at, piece in enumerate(pieces) if piece.tag == "keep"), len(pieces))
         yield self._block(pieces[:keep], Context(), -1, None)
         if keep < len(pieces):
@@ -87,6 +87,16 @@ class BlockWalk:
             piece = pieces[keep]
             head = self._emit(UnitKind.STATEMENT, self._lead(piece.first), piece.last, Context(), group=group)
             yield self._block(pieces[keep + 1 :], Context(parent=head), -1, group)
+
+    def _with_licence(self, pieces: list[Piece]) -> list[Piece]:
+        """A licence at the top of a file is a unit, and documents nothing."""
+        rows = self.lines.licence()
+        if rows is None:
+            return pieces
+        first, last = rows
+        licence = Piece(self.lines.start(first), self.lines.end(last), first, last, "licence")
+        at = next((number for number, piece in enumerate(pieces) if piece.first > last), len(pieces))
+        return [*pieces[:at], licence, *pieces[at:]]
 
     def _block(self, pieces: Sequence[Piece], context: Context, block: int, skeleton: list[int] | None) -> Steps:
         """The statements of block number `block`; `skeleton` is the group of the rows around them."""

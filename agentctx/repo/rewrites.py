@@ -27,7 +27,17 @@ _MACROS = (
         + rb")?)(?=\s+[A-Za-z_]\w*\s*[:{<]|\s+\w+\s+final)"
     ),
     # API before a declaration
-    re.compile(rb"(?<![\w.>:#])(" + _MACRO + rb"(?:" + _ARGUMENTS + rb")?)(?=[ \t]+(?:" + _KEYWORDS + rb"|~))"),
+    re.compile(
+        rb"(?<![\w.>:#])("
+        + _MACRO
+        + rb"(?:"
+        + _ARGUMENTS
+        + rb")?)(?=[ \t]+(?:"
+        + _MACRO
+        + rb"[ \t]+)*(?:"
+        + _KEYWORDS
+        + rb"|~))"
+    ),
     re.compile(
         rb"^[ \t]*(" + _MACRO + rb")(?=[ \t]+[A-Za-z_][\w:]*(?:<[^\n;{}]*>)?[ \t*&]+[A-Za-z_~][\w:]*[ \t]*[(;={\[])",
         re.MULTILINE,
@@ -42,6 +52,17 @@ _MACROS = (
     ),
 )
 _BATS = re.compile(rb"^([ \t]*)@test[ \t]+((?:\"[^\"\n]*\"|'[^'\n]*'|[^\s{]+))([ \t]*)\{", re.MULTILINE)
+# TypeScript that the grammar doesn't know. Group 1 is blanked.
+_MODERN = (
+    # interface A<in out T, /** kept */ out U = V>
+    re.compile(
+        rb"[<,]\s*(?:/\*(?:[^*]|\*(?!/))*\*/\s*|//[^\n]*\n\s*)*(in\s+out|in|out)(?=\s+[A-Za-z_$][\w$]*\s*(?:[,>=]|extends\b))"
+    ),
+    re.compile(rb"\bexport\s+(type)(?=\s+\*)"),
+    re.compile(rb"\bstatic\s+(accessor)(?=\s+[#\w$])"),
+)
+# A call signature on its own row ends what is above it: `): A\n  <T>(x: T): B`. Group 1 becomes a semicolon.
+_CALL_SIGNATURE = re.compile(rb"^[ \t]*([ \t])<[A-Za-z_$][\w$]*\s*(?:[,>=]|extends\b)", re.MULTILINE)
 
 
 def without_macros(data: bytes) -> bytes:
@@ -51,6 +72,18 @@ def without_macros(data: bytes) -> bytes:
         for found in pattern.finditer(bytes(out)):
             start, end = found.span(1)
             out[start:end] = b" " * (end - start)
+    return bytes(out)
+
+
+def plain_types(data: bytes) -> bytes:
+    """TypeScript without variance marks, `export type *` and `static accessor`, call signatures ended by `;`."""
+    out = bytearray(data)
+    for pattern in _MODERN:
+        for found in pattern.finditer(data):
+            start, end = found.span(1)
+            out[start:end] = re.sub(rb"\S", b" ", data[start:end])
+    for found in _CALL_SIGNATURE.finditer(data):
+        out[found.start(1)] = ord(";")
     return bytes(out)
 
 

@@ -16,6 +16,12 @@
 (function_definition type: (_) @type declarator: [
   (function_declarator declarator: [(identifier) (field_identifier)] @name)
   (_ declarator: (function_declarator declarator: [(identifier) (field_identifier)] @name))]) @def.function
+([(declaration type: (_) @type declarator: [
+    (function_declarator declarator: [(identifier) (field_identifier)] @name)
+    (_ declarator: (function_declarator declarator: [(identifier) (field_identifier)] @name))])
+  (field_declaration type: (_) @type declarator: [
+    (function_declarator declarator: (field_identifier) @name)
+    (_ declarator: (function_declarator declarator: (field_identifier) @name))])]) @def.function
 (preproc_function_def name: (_) @name) @def.function
 
 ; ---- types

@@ -115,6 +115,9 @@
 (program (lexical_declaration (variable_declarator name: (identifier) @name) @def.constant))
 (program (variable_declaration (variable_declarator name: (identifier) @name) @def.constant))
 (program (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant)))
+; what the grammar makes of a module that it can't read as a whole
+(ERROR [(lexical_declaration (variable_declarator name: (identifier) @name) @def.constant)
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant))])
 (program (lexical_declaration (variable_declarator
   name: [
     (object_pattern [

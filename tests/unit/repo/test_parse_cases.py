@@ -37,6 +37,22 @@ def show_symbols(file: SourceFile, syntax: FileSyntax) -> list[str]:
     return lines
 
 
+def show_definitions(file: SourceFile, syntax: FileSyntax) -> list[str]:
+    """Symbols with what languages other than Python say of them: form, type, and what they belong to."""
+    lines = []
+    for s in syntax.symbols:
+        flags = "".join([" test" * s.is_test, " fixture" * s.is_fixture])
+        form = f" ({s.form})" if s.form else ""
+        type_ = f" -> {s.type}" if s.type else ""
+        lines.append(
+            f"{s.kind}{form} {s.id.removeprefix(file.path + '::')} in unit {s.header}{flags}{type_}: {s.signature}"
+        )
+        parent = s.parent.removeprefix(file.path + "::") if s.parent else "-"
+        if s.bases or s.decorators or (parent != s.qualname.rpartition(".")[0] and parent != "-"):
+            lines.append(f"  of {parent}; bases {' '.join(s.bases) or '-'}; decorators {' '.join(s.decorators) or '-'}")
+    return [*lines, f"package {syntax.package}"] if syntax.package else lines
+
+
 def show_references(file: SourceFile, syntax: FileSyntax) -> list[str]:
     lines = []
     for r in syntax.references:
@@ -56,7 +72,13 @@ def show_imports(file: SourceFile, syntax: FileSyntax) -> list[str]:
     return [*lines, f"exports: {' '.join(syntax.exports) or '-'}"]
 
 
-SHOWS = {"units": show_units, "symbols": show_symbols, "references": show_references, "imports": show_imports}
+SHOWS = {
+    "units": show_units,
+    "symbols": show_symbols,
+    "definitions": show_definitions,
+    "references": show_references,
+    "imports": show_imports,
+}
 
 
 def bytes_of(case: Case, text: str) -> bytes:
