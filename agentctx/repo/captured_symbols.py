@@ -87,7 +87,10 @@ def _decorator_end(node: Node, one: Found) -> int:
 
 def _type(data: bytes, one: Found) -> str | None:
     node = one.type_node
-    return bare_type(text_of(data, node)) if node is not None and node.end_byte - node.start_byte < TYPE_BYTES else None
+    if node is None or node.end_byte - node.start_byte >= TYPE_BYTES:
+        return None
+    text = text_of(data, node)
+    return None if text.startswith("(") and "=>" in text else bare_type(text)
 
 
 def _is_test(data: bytes, one: Found, rules: TestRules, in_tests: bool) -> bool:
