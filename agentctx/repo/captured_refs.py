@@ -91,6 +91,7 @@ class _Gathered(Bound):
     imports: dict[int, Node] = field(default_factory=dict)  # first byte -> statement
     exports: list[tuple[str, Node | None, Node | None]] = field(default_factory=list)  # without a name, names
     packages: list[Node] = field(default_factory=list)
+    quiet: list[Node] = field(default_factory=list)  # what holds no uses
 
 
 def _gather(matches: Matches) -> _Gathered:
@@ -122,6 +123,8 @@ def _gather(matches: Matches) -> _Gathered:
                 out.exports.append(("default", public, local))
             elif capture == "export.whole":
                 out.exports.append((WHOLE, None, match["export.local"][-1]))
+            elif capture == "quiet":
+                out.quiet.extend(nodes)
             elif capture == "package":
                 out.packages.extend(nodes)
     return out
@@ -153,7 +156,7 @@ _PURE = frozenset({"import_declaration", "use_declaration", "namespace_use_decla
 
 def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_Use]:
     imports = [node for node in gathered.imports.values() if not node.type.endswith(_MIXED) or node.type in _PURE]
-    quiet = Nesting((node.start_byte, node.end_byte, True) for node in (*imports, *gathered.packages))
+    quiet = Nesting((node.start_byte, node.end_byte, True) for node in (*imports, *gathered.packages, *gathered.quiet))
     for start in sorted(gathered.uses):
         node, _, role = gathered.uses[start]
         if quiet.at(start):

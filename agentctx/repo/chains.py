@@ -130,8 +130,22 @@ def chain(data: bytes, node: Node | None) -> str | None:
         if kind not in _LEAVES:
             return None
         head = _text(data, node) + ("()" if called else "")
-        return ".".join([head, *reversed(tail)])
+        return ".".join([*_outer_scopes(data, node), head, *reversed(tail)])
     return None
+
+
+def _outer_scopes(data: bytes, node: Node) -> list[str]:
+    """`a` and `b` for the scope `c` of `a::b::c::d`: C++'s tree has what comes first outside."""
+    out: list[str] = []
+    at = node.parent
+    while at is not None and at.type == "qualified_identifier":
+        above = at.parent
+        if above is None or above.type != "qualified_identifier" or above.child_by_field_name("name") != at:
+            break
+        scope = above.child_by_field_name("scope")
+        out += [_text(data, scope)] if scope is not None else []
+        at = above
+    return out[::-1]
 
 
 def _first(node: Node) -> Node | None:

@@ -69,6 +69,7 @@
   (qualified_identifier name: (template_type name: (type_identifier) @ref.base))])
 (field_initializer (field_identifier) @ref.attribute)
 (namespace_identifier) @skip
+(function_declarator declarator: (qualified_identifier) @quiet)
 (namespace_alias_definition name: (namespace_identifier) @skip)
 (type_parameter_declaration (type_identifier) @local)
 (optional_type_parameter_declaration name: (type_identifier) @local)

@@ -81,7 +81,7 @@
 ; ---- no uses
 (using_directive (_) @skip)
 (file_scoped_namespace_declaration name: (_) @skip)
-(namespace_declaration name: (_) @skip)
+(namespace_declaration name: (_) @quiet)
 (argument name: (identifier) @skip)
 (labeled_statement . (identifier) @skip)
 (type_parameter name: (identifier) @local)

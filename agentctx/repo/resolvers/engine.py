@@ -238,9 +238,13 @@ class CapturedResolver:
 
     def _member(self, value: Value, reference: Reference) -> Answer:
         name = reference.name
+        brought = self._brought(reference) if not value.ids else ()
+        if brought:
+            return Answer(Resolution.RESOLVED, brought)
         if value.external or (name in self.rules.constructors and reference.role is Role.ATTRIBUTE):
             return _EXTERNAL
-        ids = self._members(value, name)
+        made = self.tables.classes(value.ids) if name in self.rules.makers and reference.role is Role.CALL else ()
+        ids = self._members(value, name) or made
         if ids:
             return replace(self._answer(Found(self._fitting(ids, reference.role))), via=value.via)
         if value.space is not None:
@@ -273,6 +277,12 @@ class CapturedResolver:
 
     def _has_subclasses(self, id: str) -> bool:
         return self._is_class(id) and self.tables.symbols[id].form != "namespace"
+
+    def _brought(self, reference: Reference) -> Ids:
+        """The extension functions of a name that an import brings, also by another name (`import a.f as g`)."""
+        item = self.tables.imports[reference.path].get(reference.name)
+        ids = self.names.imported(item).ids if item is not None and item.name is not None else ()
+        return tuple(id for id in ids if self.rules.extends(self.tables.symbols[id]) is not None)
 
     def _extending(self, owners: Ids, name: str) -> Ids:
         """Functions that add the member to one of the types, or else to one that we don't know (`T`)."""

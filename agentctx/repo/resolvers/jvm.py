@@ -69,6 +69,10 @@ class JvmRules(Rules):
         """Extension functions: imported by their name, whatever they extend."""
         return not space.prefix and symbol.id in self._extensions and symbol.path in space.files
 
+    def reads(self, symbol: Symbol) -> bool:
+        """Scala's methods without parameters."""
+        return symbol.path.endswith(".scala") and "(" not in symbol.signature
+
     def extends(self, symbol: Symbol) -> str | None:
         return self._extensions.get(symbol.id)
 

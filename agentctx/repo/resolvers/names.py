@@ -58,7 +58,8 @@ class Names:
         for found in self._candidates(path, scope, name):
             if found:
                 return self._completed(path, found)
-        outside = name in self.rules.builtins or name not in self.tables.names or self._is_open(path, scope)
+        known = name in self.tables.names or (self.rules.guesses_names and name in self.tables.members)
+        outside = name in self.rules.builtins or not known or self._is_open(path, scope)
         return EXTERNAL if outside else NOTHING
 
     def _is_open(self, path: str, scope: str | None) -> bool:

@@ -27,7 +27,7 @@ class ShellRules(Rules):
         """The file whose path ends with what follows the last variable: `$DIR/lib/x.sh` -> `lib/x.sh`."""
         tail = item.module.rpartition("}")[2].rpartition(")")[2].lstrip("./\"'")
         if item.module.startswith("$"):
-            tail = tail.partition("/")[2] or tail
+            tail = (tail.partition("/")[2] or tail).lstrip("./")
         found = [path for path in self.files if tail and (path == tail or path.endswith(f"/{tail}"))]
         nearest = min(found, key=lambda p: (-_shared(p, item.path), len(p), p), default=None)
         return (Space((nearest,)),) if nearest is not None else ()
