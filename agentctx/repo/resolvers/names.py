@@ -236,12 +236,13 @@ class Names:
 
     def _handed_on(self, path: str, name: str, depth: int) -> Found:
         file = self.tables.files.get(path)
-        items = [item for item in file.imports if self.rules.hands_on(item)] if file is not None else []
-        for item in items:
-            if item.alias == name:
+        if file is None:
+            return NOTHING
+        for item in file.imports if name in self.tables.imports[path] else ():
+            if item.alias == name and self.rules.hands_on(item):
                 return self.imported(item)
-        for item in items:
-            if item.name == "*" and not item.alias:
+        for item in self.tables.stars[path]:
+            if not item.alias and self.rules.hands_on(item):
                 for space in self.rules.spaces(item):
                     found = self.export(space, name, depth + 1)
                     if found:

@@ -68,6 +68,8 @@ class RustRules(Rules):
         super().__init__(files, configs)
         self._packages = _packages(configs)
         self._folders = sorted({folder for folder, _ in self._packages}, key=lambda f: (-len(f), f))
+        self._symbols: dict[str, dict[str, Symbol]] = {}
+        self._types: dict[str, frozenset[str]] = {}
         self._open: set[tuple[str, str]] = set()
         self._old = {p.rpartition("/")[0] for p, data in configs.items() if b"edition" not in data}
         self._declared = _declared(files)
@@ -124,7 +126,11 @@ class RustRules(Rules):
 
     def _inline(self, item: Import) -> tuple[str, ...]:
         """The inline modules around an import."""
-        symbols = {s.id: s for s in self.files[item.path].symbols} if item.scope is not None else {}
+        if item.scope is None:
+            return ()
+        if item.path not in self._symbols:
+            self._symbols[item.path] = {s.id: s for s in self.files[item.path].symbols}
+        symbols = self._symbols[item.path]
         at = symbols.get(item.scope or "")
         while at is not None and not (at.kind is SymbolKind.CLASS and at.form == "namespace"):
             at = symbols.get(at.parent or "")
@@ -179,7 +185,10 @@ class RustRules(Rules):
             if crate_name == name:
                 return self._module(_Crate(folder, "src"), ())
         crate, _ = self._place[path]
-        defined = any(s.qualname == name and s.kind is SymbolKind.CLASS for s in self.files[path].symbols)
+        if path not in self._types:
+            types = (s for s in self.files[path].symbols if s.kind is SymbolKind.CLASS)
+            self._types[path] = frozenset(s.qualname for s in types)
+        defined = name in self._types[path]
         is_old = crate.folder in self._old or not self._packages  # paths start at the crate's root (edition 2015)
         return Space((path,), name) if defined else self._module(crate, (name,)) if is_old else None
 
