@@ -350,7 +350,7 @@ class CapturedResolver:
             ids = tuple(id for id in ids if not self.tables.files[self.tables.symbols[id].path].is_test)
         if reference.role is Role.CALL:
             ids = tuple(id for id in ids if self.tables.symbols[id].kind in _CALLABLE) or ids
-        if not ids or reference.name in self.rules.builtin_members:
+        if not ids or reference.name in self.rules.builtin_members | self.rules.passthrough:
             return _EXTERNAL if not ids else Answer(Resolution.AMBIGUOUS, self._nearest(ids, reference.path))
         owners = {self.tables.symbols[id].qualname.rpartition(".")[0] for id in ids}
         state = Resolution.RESOLVED if len(owners) == 1 and reference.role is Role.CALL else Resolution.AMBIGUOUS

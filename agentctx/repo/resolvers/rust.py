@@ -112,6 +112,8 @@ class RustRules(Rules):
 
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
         found = self._descend(path, (), [name])
+        if name == "super":  # in an inline module that is the file itself, else what is above it
+            return (Space(tuple(dict.fromkeys((path, *(found.files if found is not None else ()))))),)
         return (found,) if found is not None and not found.prefix else ()
 
     def visible(self, path: str) -> Mapping[str, int]:
