@@ -45,6 +45,7 @@ class FileTable:
     members: dict[str | None, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     imports: dict[str | None, dict[str, list[Import]]] = field(default_factory=dict)
     stars: list[Import] = field(default_factory=list)
+    top: dict[str, Binding | None] = field(default_factory=dict)  # what the module's own names mean, as asked so far
     overloads: dict[tuple[str | None, str], tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -112,7 +113,9 @@ class Bindings:
                     return found
             in_class = False
             scope = holder.parent
-        found = self._held(table, None, name)
+        if name not in table.top:
+            table.top[name] = self._held(table, None, name)
+        found = table.top[name]
         if found is not None:
             return found
         if name in _BUILTINS:
@@ -125,10 +128,11 @@ class Bindings:
         return bool(symbols) and all("instance" in symbol.traits for symbol in symbols)
 
     def _held(self, table: FileTable, scope: str | None, name: str) -> Binding | None:
-        ids = table.members.get(scope, {}).get(name)
-        if ids is not None:
+        members = table.members.get(scope)
+        if members is not None and (ids := members.get(name)) is not None:
             return Binding(Resolution.RESOLVED, ids)
-        imports = table.imports.get(scope, {}).get(name)
+        imported = table.imports.get(scope)
+        imports = imported.get(name) if imported is not None else None
         return self._best(imports) if imports is not None else None
 
     def _best(self, imports: Sequence[Import]) -> Binding:

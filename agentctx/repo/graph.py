@@ -6,6 +6,7 @@ References are resolved per language; a language without a resolver contributes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from agentctx.prompt import TestRef
@@ -17,6 +18,9 @@ from agentctx.source import FileSyntax, Link, RepoGraph, Role, Symbol, SymbolKin
 from agentctx.spans import ByteSpan, LineSpan
 
 _DEFINITIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
+_POSITION = attrgetter(
+    *("reference.span.start", "reference.span.end", "reference.line", "reference.role", "reference.name")
+)
 
 
 class Types(Protocol):
@@ -88,11 +92,7 @@ def _resolvers(files: Sequence[FileSyntax], configs: Mapping[str, bytes]) -> dic
 
 
 def _in_order(links: Iterable[Link]) -> list[Link]:
-    def position(link: Link) -> tuple[int, int, int, Role, str]:
-        reference = link.reference
-        return reference.span.start, reference.span.end, reference.line, reference.role, reference.name
-
-    return sorted(links, key=position)
+    return sorted(links, key=_POSITION)
 
 
 def _module(file: FileSyntax) -> list[Symbol]:

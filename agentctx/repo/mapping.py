@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from agentctx.repo.name_words import Named
 from agentctx.source import Link, Resolution, Role, Symbol, SymbolKind
 
-MAX_HOPS = 3
+MAX_HOPS = 5
 MAX_TESTS = 20
+MAX_CANDIDATES = 60  # tests with one word that are compared
+MAX_AMBIGUOUS = 3  # targets of an ambiguous reference that still say something
 
 Relation = dict[str, tuple[str, ...]]
 
@@ -52,40 +55,130 @@ def fixtures(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> Relation:
 
 
 def tests(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> Relation:
-    """For each symbol the test functions that reach it in at most `MAX_HOPS` references, nearest first."""
-    uses = _uses(links, symbols)
-    roots = [s.id for s in symbols.values() if s.is_test and s.kind in (SymbolKind.FUNCTION, SymbolKind.METHOD)]
-    by_distance: list[dict[str, list[str]]] = [{} for _ in range(MAX_HOPS)]
-    for test in sorted(roots):
-        seen = {test}
-        level = uses.get(test, frozenset())
-        for found in by_distance:
-            for target in level:
-                reaching = found.setdefault(target, [])
-                # The tests come in order: those that don't fit are the later ones.
-                if len(reaching) < MAX_TESTS:
-                    reaching.append(test)
-            seen |= level
-            level = frozenset().union(*(uses[at] for at in level if at in uses)) - seen
-    names = sorted(name for name in set().union(*by_distance) if not symbols[name].is_test)
-    return {name: tuple(t for found in by_distance for t in found.get(name, ()))[:MAX_TESTS] for name in names}
+    """For each symbol the test functions that reach it in at most `MAX_HOPS` references, nearest first.
+
+    A reference that may mean one of a few definitions counts as one hop more. Where there are too many equally near
+    tests, those stay that share most words with the definition and its file. Last come tests that only bear its name.
+    (Tests that cover a line as a coverage file says need no guess: who reads such files puts them before these.)
+    """
+    uses, perhaps = _uses(links, symbols)
+    roots = sorted(s.id for s in symbols.values() if s.is_test and s.kind in (SymbolKind.FUNCTION, SymbolKind.METHOD))
+    named = Named(symbols)
+    levels = _levels(roots, uses, perhaps)
+    levels.append(_by_name(roots, symbols, named))
+    names = sorted(name for name in set().union(*levels) if not symbols[name].is_test)
+    by_word = _by_word(roots, named)
+    return {
+        name: tuple(
+            roots[number] for number in _nearest(name, [level.get(name, 0) for level in levels], named, by_word)
+        )
+        for name in names
+    }
 
 
-def _uses(links: Sequence[Link], symbols: Mapping[str, Symbol]) -> dict[str, frozenset[str]]:
-    """What each outermost function or class uses; functions nested in it count as its own text."""
-    homes: dict[str, set[str]] = {}
-    uses: dict[str, set[str]] = {}
+_Level = dict[str, int]  # symbol -> the tests that reach it, one bit each
+
+
+def _levels(
+    roots: Sequence[str], uses: Mapping[str, frozenset[str]], perhaps: Mapping[str, frozenset[str]]
+) -> list[_Level]:
+    """For each number of hops what is reached with so many, and not with fewer. All tests walk at once."""
+    level: _Level = {}
+    late: _Level = {}
+    for number, test in enumerate(roots):
+        for into, found in ((level, uses), (late, perhaps)):
+            for target in found.get(test, ()):
+                into[target] = into.get(target, 0) | 1 << number
+    seen = {test: 1 << number for number, test in enumerate(roots)}
+    out: list[_Level] = []
+    for _ in range(MAX_HOPS):
+        fresh = {target: bits for target, all_ in level.items() if (bits := all_ & ~seen.get(target, 0))}
+        for target, bits in fresh.items():
+            seen[target] = seen.get(target, 0) | bits
+        out.append(fresh)
+        level, late = late, {}
+        for target, bits in fresh.items():
+            for further in uses.get(target, ()):
+                level[further] = level.get(further, 0) | bits
+    return out
+
+
+def _by_name(roots: Sequence[str], symbols: Mapping[str, Symbol], named: Named) -> _Level:
+    found: _Level = {}
+    for number, test in enumerate(roots):
+        for target in named.about(symbols[test]):
+            found[target] = found.get(target, 0) | 1 << number
+    return found
+
+
+def _by_word(roots: Sequence[str], named: Named) -> _Level:
+    """Word -> the tests in whose name, or in the name of whose file, it is."""
+    numbers: dict[str, list[int]] = {}
+    for number, test in enumerate(roots):
+        for word in named.around(test):
+            numbers.setdefault(word, []).append(number)
+    return {word: sum(1 << number for number in found) for word, found in numbers.items()}
+
+
+def _nearest(target: str, levels: Sequence[int], named: Named, by_word: _Level) -> list[int]:
+    """At most `MAX_TESTS` numbers of tests; `levels`: the tests of each distance, one bit each."""
+    out: list[int] = []
+    taken = 0
+    for level in levels:
+        left = MAX_TESTS - len(out)
+        bits = level & ~taken
+        taken |= level
+        if left > 0 and bits:
+            if bits.bit_count() > left:
+                words = [by_word[word] for word in named.around(target) if word in by_word]
+                closest = _closest(bits, words)[:left]
+                out += closest
+                left -= len(closest)
+                bits &= ~sum(1 << number for number in closest)
+            out += _bits(bits, left)
+    return out
+
+
+def _closest(bits: int, words: Sequence[int]) -> list[int]:
+    """Those of the tests that have one of the words, with the most words first."""
+    counts: dict[int, int] = {}
+    for word in words:
+        for number in _bits(bits & word, MAX_CANDIDATES):
+            counts[number] = counts.get(number, 0) + 1
+    return sorted(counts, key=lambda number: (-counts[number], number))
+
+
+def _bits(bits: int, limit: int) -> list[int]:
+    """The numbers of the first bits that are set, rising."""
+    out: list[int] = []
+    while bits and len(out) < limit:
+        lowest = bits & -bits
+        out.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return out
+
+
+def _uses(
+    links: Sequence[Link], symbols: Mapping[str, Symbol]
+) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """What each outermost function or class uses, and may use; functions nested in it count as its own text."""
+    homes: dict[str, tuple[set[str], set[str]]] = {}
+    uses: dict[str, tuple[set[str], set[str]]] = {}
     modules = {s.id for s in symbols.values() if s.kind is SymbolKind.MODULE}
-    resolved, imports = Resolution.RESOLVED, Role.IMPORT
+    resolved, ambiguous, imports = Resolution.RESOLVED, Resolution.AMBIGUOUS, Role.IMPORT
     for link in links:
-        reference = link.reference
-        if link.state is not resolved or reference.scope is None or reference.role is imports:
+        reference, state = link.reference, link.state
+        is_sure = state is resolved
+        if not is_sure and (state is not ambiguous or len(link.targets) > MAX_AMBIGUOUS):
+            continue
+        if reference.scope is None or reference.role is imports:
             continue
         used = homes.get(reference.scope)
         if used is None:
-            used = homes[reference.scope] = uses.setdefault(_home(symbols, reference.scope), set())
-        used.update(link.targets)
-    return {scope: frozenset(targets - modules) for scope, targets in uses.items()}
+            used = homes[reference.scope] = uses.setdefault(_home(symbols, reference.scope), (set(), set()))
+        used[not is_sure].update(link.targets)
+    sure = {scope: frozenset(found - modules) for scope, (found, _) in uses.items()}
+    return sure, {scope: frozenset(found) for scope, (_, found) in uses.items() if found}
 
 
 def _home(symbols: Mapping[str, Symbol], scope: str) -> str:

@@ -46,10 +46,11 @@ class PythonResolver:
         # A receiver's first name that is a local variable has no reference of its own.
         self._starts = frozenset(ref.span.start for ref in file.references if ref.receiver is None)
         self._in_headers = frozenset(header_starts(file.references, self._symbols))
+        call, resolved = Role.CALL, Resolution.RESOLVED
         for reference in file.references:
             binding = self._resolve(reference)
             yield _link(reference, binding)
-            if reference.role is Role.CALL and binding.state is Resolution.RESOLVED:
+            if reference.role is call and binding.state is resolved:
                 yield from self._construction(reference, binding.targets)
         for item in file.imports:
             yield self._import_link(file, item)
