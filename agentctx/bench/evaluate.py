@@ -36,7 +36,7 @@ def evaluate(
 ) -> Iterator[Row]:
     """Rows of at most `per_repo` fixes of each repository, spread over its examples.
 
-    `unseen`: of the second and third stage, in the order of sorted repositories and their examples.
+    `unseen`: of both stages, in the order of sorted repositories and their examples.
     """
     start = 0
     for repo in sorted(examples):
@@ -85,7 +85,7 @@ def _understood(made: Given, example: Example, chances: Floats, of_units: Floats
     """As the pipeline makes it, with these chances of the example's candidates."""
     chunks = build_nodes(made.graph, made.data).chunks
     ranking = []
-    for row, node in enumerate(example.around.order.tolist()):
+    for row, node in enumerate(example.nodes.tolist()):
         parts = tuple(of_units[np.flatnonzero(example.unit_of == row)].tolist())
         ranking.append(Ranked(chunks[node], float(chances[row]), (), parts))
     ranking.sort(key=lambda one: -one.score)

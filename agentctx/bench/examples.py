@@ -12,10 +12,8 @@ import numpy.typing as npt
 
 from agentctx.bench.mine import Example
 from agentctx.errors import UsageError
-from agentctx.repo.ranking.second import Surroundings
 
-_ARRAYS = ("features", "gold", "weight", "size", "unit_of", "unit_features", "unit_gold", "unit_size")
-_AROUND = ("file", "group", "name", "order", "source", "target", "weight", "term_of", "term", "term_weight")
+_ARRAYS = ("features", "gold", "weight", "size", "nodes", "unit_of", "unit_features", "unit_gold", "unit_size")
 
 
 def save(examples: Sequence[Example], names: Sequence[str], file: Path) -> None:
@@ -23,7 +21,6 @@ def save(examples: Sequence[Example], names: Sequence[str], file: Path) -> None:
     arrays: dict[str, Any] = {"ids": np.array([one.id for one in examples]), "names": np.array(names)}
     for n, one in enumerate(examples):
         arrays.update({f"{n}.{name}": _narrow(getattr(one, name)) for name in _ARRAYS})
-        arrays.update({f"{n}.around.{name}": _narrow(getattr(one.around, name)) for name in _AROUND})
         arrays[f"{n}.facts"] = np.array([one.lost, one.evidence])
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.stem}.part.npz")
@@ -39,13 +36,11 @@ def load(file: Path) -> tuple[tuple[str, ...], list[Example]]:
     """
     out = []
     try:
-        with np.load(file, allow_pickle=False) as found:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as found:
             for n, id in enumerate(found["ids"].tolist()):
                 arrays: dict[str, Any] = {name: _wide(found[f"{n}.{name}"]) for name in _ARRAYS}
-                parts: dict[str, Any] = {name: _wide(found[f"{n}.around.{name}"]) for name in _AROUND}
                 lost, evidence = found[f"{n}.facts"].tolist()
-                around = Surroundings(**parts)
-                out.append(Example(id=id, around=around, lost=int(lost), evidence=evidence, **arrays))
+                out.append(Example(id=id, lost=int(lost), evidence=evidence, **arrays))
             return tuple(found["names"].tolist()), out
     except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise UsageError(f"{file} holds no examples: {error!r}", hint="remove it, and it is made again") from error

@@ -29,7 +29,6 @@ from agentctx.repo.logs.mentions import identifiers
 from agentctx.repo.ranking.features import History, Table, table
 from agentctx.repo.ranking.parts import part_features
 from agentctx.repo.ranking.score import shortlist
-from agentctx.repo.ranking.second import Surroundings, surroundings
 from agentctx.repo.ranking.text import Floats, Ints
 from agentctx.repo.resolvers.families import config_names
 from agentctx.source import FileSyntax, RepoGraph
@@ -56,7 +55,8 @@ class Given:
 class Example:
     """`gold`, `unit_gold`: edited lines in each candidate and unit; `lost`: those in no candidate (tests, none).
 
-    `weight`: how many chunks a candidate stands for. Sizes in estimated tokens; `evidence`: of tests and log.
+    `nodes`: the candidates' numbers in the graph of chunks. `weight`: how many chunks a candidate stands for. Sizes
+    in estimated tokens; `evidence`: of tests and log.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Example:
     gold: Floats
     weight: Floats
     size: Floats
-    around: Surroundings
+    nodes: Ints
     unit_of: Ints
     unit_features: Floats
     unit_gold: Floats
@@ -165,7 +165,6 @@ def example(made: Given, fix: Fix, history: History | None) -> Example | None:
     if not gold.any():
         return None
     chosen, weight = _chosen(full, gold, int(fix.id[:8], 16))
-    around = surroundings(full, chosen)
     units, features = part_features(made.graph, full, chosen)
     place = np.full(len(full.rows), -1, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
@@ -178,7 +177,7 @@ def example(made: Given, fix: Fix, history: History | None) -> Example | None:
         gold=gold[chosen],
         weight=weight,
         size=np.array(texts) / BYTES_PER_TOKEN + 4,
-        around=around,
+        nodes=full.rows[chosen],
         unit_of=place[full.unit_rows[units]],
         unit_features=features,
         unit_gold=unit_gold[units],

@@ -1,7 +1,7 @@
 """Examples of bug fixes -> the ranking model's data file. Training needs LightGBM; using the model doesn't.
 
-A model is fitted in three stages (`repo.ranking.score`). What a stage learns from the stage before are scores by
-models that saw no commit of the same repository, as it will be for a user's repository.
+A model is fitted in two stages (`repo.ranking.score`). What the second learns from the first are scores by models
+that saw no commit of the same repository, as it will be for a user's repository.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from agentctx.errors import UnavailableError, UsageError
 from agentctx.repo.ranking.model import SCHEMA, from_json, logistic
 from agentctx.repo.ranking.parts import PARTS, with_chunks
 from agentctx.repo.ranking.score import aligned
-from agentctx.repo.ranking.second import SECOND, second_order
 from agentctx.repo.ranking.text import Floats
 
 if TYPE_CHECKING:
@@ -36,10 +35,10 @@ class Settings:
     added instead of beginning anew.
     """
 
-    rounds: tuple[int, int, int] = (110, 90, 90)
+    rounds: tuple[int, int] = (150, 110)
     leaves: int = 24
     rate: float = 0.06
-    rates: tuple[float, float, float] = (0.5, 0.5, 0.2)
+    rates: tuple[float, float] = (0.5, 0.2)
     folds: int = 5
     seed: int = 1
     threads: int = 1
@@ -136,7 +135,7 @@ def fit(
 
 
 def _stages(names: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    return [("chunk", tuple(names)), ("second", (*names, *SECOND)), ("part", PARTS)]
+    return [("chunk", tuple(names)), ("part", PARTS)]
 
 
 def _kept(columns: Sequence[str], dropped: Sequence[str]) -> list[int]:
@@ -145,11 +144,10 @@ def _kept(columns: Sequence[str], dropped: Sequence[str]) -> list[int]:
 
 def inputs(number: int, one: Example, before: Floats) -> Part:
     """Of the stage `number`; `before`: the chances that the stage before gave the candidates."""
-    if number == 2:
-        values = with_chunks(one.unit_features, one.unit_of, before)
-        return Part(values, one.unit_gold > 0, _weights(one.weight[one.unit_of], one.unit_gold))
-    values = np.hstack([one.features, second_order(one.around, before)]) if number else one.features
-    return Part(values, one.gold > 0, _weights(one.weight, one.gold))
+    if number == 0:
+        return Part(one.features, one.gold > 0, _weights(one.weight, one.gold))
+    values = with_chunks(one.unit_features, one.unit_of, before)
+    return Part(values, one.unit_gold > 0, _weights(one.weight[one.unit_of], one.unit_gold))
 
 
 def _weights(weight: Floats, gold: Floats) -> Floats:

@@ -123,7 +123,7 @@ def quality(found: Gathered, fitted: Fitted) -> str:
     """How well fixes are found by scores that saw no commit of their repository (of one repository: no commit near)."""
     flat = [one for repo in sorted(found.examples) for one in found.examples[repo]]
     places = []
-    for one, chances in zip(flat, fitted.unseen[1], strict=True):
+    for one, chances in zip(flat, fitted.unseen[0], strict=True):
         order = np.argsort(-chances, kind="stable")
         places.append(np.flatnonzero(one.gold[order] > 0))
     first = [1.0 / (1 + int(place[0])) for place in places]
@@ -139,5 +139,5 @@ def replayed(
 ) -> str:
     """The table of `agentctx bench replay` for fixes of these repositories, ranked by scores that saw none of them."""
     clones = {name_of(repo): repo for repo in repos}
-    rows = list(evaluate(clones, found.examples, fitted.unseen[1:], per_repo, BUDGETS, services, say))
+    rows = list(evaluate(clones, found.examples, fitted.unseen, per_repo, BUDGETS, services, say))
     return table(rows, BUDGETS)

@@ -23,7 +23,7 @@ MODEL_FILE = "rank.json"
 @click.option("--out", type=FILE, help="Where the model is written (default: rank.json in the user's settings).")
 @click.option("--work", type=FOLDER, help="Where examples are kept for the next run (default: the user's cache).")
 @click.option("--anew", is_flag=True, help="Begin anew, instead of adding to the built-in model.")
-@click.option("--rounds", type=click.IntRange(min=1), nargs=3, help="Trees of the three stages.")
+@click.option("--rounds", type=click.IntRange(min=1), nargs=2, help="Trees for chunks and for their units.")
 @click.option("--drop", multiple=True, metavar="PREFIX", help="Features that aren't used.")
 @click.option("--evaluate", type=click.IntRange(min=0), default=0, help="Fixes of each to replay, at three budgets.")
 @click.option("--mine-only", is_flag=True, help="Only make the examples.")
@@ -33,7 +33,7 @@ def train_rank(
     out: Path | None,
     work: Path | None,
     anew: bool,
-    rounds: tuple[int, int, int] | None,
+    rounds: tuple[int, int] | None,
     drop: tuple[str, ...],
     evaluate: int,
     mine_only: bool,
@@ -62,7 +62,7 @@ def train_rank(
     if mine_only:
         return
     base = None if anew else json.loads(shipped_text())
-    chosen = rounds or ((110, 90, 90) if anew else (30, 25, 25))
+    chosen = rounds or ((150, 110) if anew else (30, 25))
     made = train_rank.train(found, train.Settings(rounds=chosen, dropped=drop, base=base), say)
     click.echo(train_rank.quality(found, made.fitted))
     if evaluate:

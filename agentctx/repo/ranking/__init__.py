@@ -2,5 +2,5 @@
 
 `chunks`: what is ranked. `queries`, `text`, `literals`, `names`: what the evidence says, and where the code says it
 too. `nodes`, `walks`: the chunks as a graph, and how near each is to the failing tests. `features`: the table of
-all first-order features; `second`, `parts`: those that look at a first score. `model`: the trees, in numpy.
+the features of chunks, `parts`: those of single units. `model`: the trees, in numpy; `score` puts all of it together.
 """

@@ -24,7 +24,7 @@ from agentctx.errors import ModelUnavailable
 from agentctx.repo.ranking.text import Floats, Ints
 
 SCHEMA = 1
-STAGES = ("chunk", "second", "part")
+STAGES = ("chunk", "part")
 DIGITS = 9
 _BLOCK = 1 << 20  # rows times trees that are evaluated at once
 

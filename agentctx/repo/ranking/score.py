@@ -1,7 +1,7 @@
 """Table of features -> the chance that each chunk and each of its units is what must be edited, with reasons. Pure.
 
-Three models: one scores chunks by themselves, the second what the first says of the chunks around, the third the
-units of the best. What the training examples can't show (frames, what the user names) is added to the odds by hand.
+Two models: one scores chunks, the other the units of the best. What the training examples can't show (frames, what
+the user names) is added to the odds by hand.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from agentctx.repo.locate import Located
 from agentctx.repo.ranking.features import Table
 from agentctx.repo.ranking.model import RankModel, Trees, logistic
 from agentctx.repo.ranking.parts import PARTS, part_features, with_chunks
-from agentctx.repo.ranking.second import SECOND, second_order, surroundings
 from agentctx.repo.ranking.text import Floats, Ints
 from agentctx.source import RepoGraph
 
-LONG = 1000  # candidates that the first model sees
-SHORT = 300  # candidates whose surroundings and units are looked at
-FRAME = 2.0  # added to the log odds of the deepest frame's definition, half of it to those further out
+LONG = 1000  # candidates that the model of chunks sees
+SHORT = 300  # candidates that are explained, and whose units are looked at
+FRAME = 2.0  # added to the log odds of the deepest frame's definition; frames further out tell no more than calls do
 FOCUS = 8.0  # of what the user wants edited
 
 _SIMPLE = {
@@ -57,7 +56,6 @@ WORDS = {
     "shape": "its size and form",
     "task": "the kind of task",
     "history": "edited lately or with the test",
-    "near": "near what ranks high",
     "frame": "in the traceback",
     "focus": "target",
 }
@@ -84,31 +82,20 @@ class Scores:
 
 
 def score(graph: RepoGraph, made: Table, located: Located, model: RankModel) -> Scores:
-    """Everything beyond the short list keeps the first model's chance, beyond the long list a part of the least."""
-    n = len(made.rows)
-    chunk = np.zeros(n)
-    if not n:
+    """What is beyond the long list has no chance at all."""
+    chunk = np.zeros(len(made.rows))
+    if not len(made.rows):
         return Scores(chunk, {}, {})
+    stage = model.stages["chunk"]
     long = shortlist(made, LONG)
-    first = model.stages["chunk"].probability(aligned(made.values[long], made.names, model.stages["chunk"]))
-    chunk[long] = first
-    short = long[np.sort(np.argsort(-first, kind="stable")[:SHORT])]
-    features = second_features(made, short, chunk[short])
-    given = _given(made, short, located)
-    second = model.stages["second"]
-    inputs = aligned(features, (*made.names, *SECOND), second)
-    raw, added = second.explained(inputs, _group_numbers(second.features), len(_GROUPS) + 1)
-    better = logistic(second.scale * raw + second.shift + given.sum(axis=1))
-    chunk = np.minimum(chunk, max(float(better.min()), 0.0))  # none of the rest above any of the best
-    chunk[short] = better
-    units, part = _units(graph, made, short, better, model.stages["part"])
-    reasons = _reasons(made, short, added * second.scale, given, model.stages["chunk"])
+    given = _given(made, long, located)
+    odds = stage.scale * stage.raw(aligned(made.values[long], made.names, stage)) + stage.shift + given.sum(axis=1)
+    chunk[long] = logistic(odds)
+    best = np.sort(np.argsort(-chunk[long], kind="stable")[:SHORT])
+    short = long[best]
+    units, part = _units(graph, made, short, chunk[short], model.stages["part"])
+    reasons = _reasons(made, short, given[best], stage)
     return Scores(chunk, dict(zip(units.tolist(), part.tolist(), strict=True)), reasons)
-
-
-def second_features(made: Table, chosen: Ints, first: Floats) -> Floats:
-    """The features of the second model: those of the first, and SECOND."""
-    return np.hstack([made.values[chosen], second_order(surroundings(made, chosen), first)])
 
 
 def aligned(values: Floats, names: Sequence[str], stage: Trees) -> Floats:
@@ -124,16 +111,12 @@ def aligned(values: Floats, names: Sequence[str], stage: Trees) -> Floats:
 
 
 def _given(made: Table, chosen: Ints, located: Located) -> Floats:
-    """(chosen, 2): log odds for frames and for targets of the user. Deepest frames come first."""
-    frames: dict[int, float] = {}
-    for depth, symbol in enumerate(located.frames):
-        node = made.nodes.by_symbol.get(symbol)
-        if node is not None:
-            frames.setdefault(node, FRAME / (1 if depth == 0 else 2))
+    """(chosen, 2): log odds for the deepest frame and for targets of the user."""
+    frames = {made.nodes.by_symbol[symbol] for symbol in located.frames[:1] if symbol in made.nodes.by_symbol}
     wanted = located.targets if located.targets != located.frames[:1] else ()
     focus = {made.nodes.by_symbol[symbol] for symbol in wanted if symbol in made.nodes.by_symbol}
     nodes = made.rows[chosen].tolist()
-    return np.array([[frames.get(node, 0.0), FOCUS * (node in focus)] for node in nodes]).reshape(-1, 2)
+    return np.array([[FRAME * (node in frames), FOCUS * (node in focus)] for node in nodes]).reshape(-1, 2)
 
 
 def _units(graph: RepoGraph, made: Table, short: Ints, chunks: Floats, stage: Trees) -> tuple[Ints, Floats]:
@@ -147,28 +130,20 @@ def _units(graph: RepoGraph, made: Table, short: Ints, chunks: Floats, stage: Tr
 # ---------------------------------------------------------------- reasons
 
 
-def _reasons(
-    made: Table, short: Ints, added: Floats, given: Floats, first: Trees
-) -> dict[int, tuple[tuple[str, float], ...]]:
-    """`added`: what each group of features added to the second model's odds; what the first score added there is
-    shared among the groups that had raised that score."""
-    n = len(_GROUPS)
-    values = aligned(made.values[short], made.names, first)
-    of_first = first.explained(values, _group_numbers(first.features), n + 1)[1]
-    raised = np.maximum(of_first[:, :n], 0.0)
-    share = raised / np.maximum(raised.sum(axis=1, keepdims=True), 1e-9)
-    added[:, :n] += share * np.maximum(added[:, n:], 0.0)
+def _reasons(made: Table, short: Ints, given: Floats, stage: Trees) -> dict[int, tuple[tuple[str, float], ...]]:
+    """What each group of features added to the odds on the way through the trees."""
+    values = aligned(made.values[short], made.names, stage)
+    added = stage.explained(values, _group_numbers(stage.features), len(_GROUPS))[1] * stage.scale
     added[:, _GROUPS.index("frame")] = given[:, 0]
     added[:, _GROUPS.index("focus")] = given[:, 1]
     added = np.round(added, 3)
     out = {}
     for row, gains in zip(short.tolist(), added.tolist(), strict=True):
-        found = [(WORDS[group], gain) for group, gain in zip(_GROUPS, gains, strict=False) if gain > 0]
+        found = [(WORDS[group], gain) for group, gain in zip(_GROUPS, gains, strict=True) if gain > 0]
         out[row] = tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
     return out
 
 
 def _group_numbers(names: Sequence[str]) -> Ints:
-    """Of each feature the number of its group; those about the first score are one more."""
-    groups = [name.partition(".")[0] for name in names]
-    return np.array([_GROUPS.index(group) if group in WORDS else len(_GROUPS) for group in groups], dtype=np.int64)
+    """Of each feature the number of its group."""
+    return np.array([_GROUPS.index(name.partition(".")[0]) for name in names], dtype=np.int64)

@@ -18,7 +18,6 @@ from agentctx.repo.ranking.near import Asked, walk_features
 from agentctx.repo.ranking.nodes import MEMBER, NAMED, build_nodes
 from agentctx.repo.ranking.parts import PARTS, part_features, with_chunks
 from agentctx.repo.ranking.scales import ranks, scaled
-from agentctx.repo.ranking.second import SECOND, Surroundings, second_order
 from agentctx.repo.ranking.text import bm25, count_terms, coverage
 from agentctx.repo.ranking.walks import FAR, backward, hops, mass
 from agentctx.repo.terms import bag, query_terms
@@ -237,34 +236,6 @@ def test_edges_to_one_of_several_and_of_members() -> None:
     assert nodes.weight[named].tolist() == [0.25, 0.25]
     assert nodes.edges((MEMBER,)).sum() == 4
     assert nodes.group[at["m.py::A.go"]] == at["m.py::A"]
-
-
-def test_second_order_by_hand() -> None:
-    """Two files; in the first, chunk 0 calls chunk 1, which stands right behind it."""
-    around = Surroundings(
-        file=np.array([0, 0, 1]),
-        group=np.array([0, 1, 2]),
-        name=np.array([0, 1, 0]),
-        order=np.array([4, 5, 9]),
-        source=np.array([0]),
-        target=np.array([1]),
-        weight=np.array([0.5]),
-        term_of=np.array([0, 1, 2]),
-        term=np.array([0, 0, 1]),
-        term_weight=np.ones(3),
-    )
-    found = dict(zip(SECOND, second_order(around, np.array([0.8, 0.2, 0.5])).T.tolist(), strict=True))
-    assert found["first.logit"] == [round(math.log(4), 3), round(-math.log(4), 3), 0]
-    assert found["first.rank"] == [0, round(math.log2(3), 3), 1]
-    assert found["near.file.max"] == [0.2, 0.8, 0]
-    assert found["near.file.sum"] == [0.2, 0.8, 0]
-    assert found["near.file.share"] == [0.667, 0.667, 0.333]
-    assert found["near.name"] == [0.5, 0, 0.8]
-    assert found["near.calls"] == [0.1, 0, 0]
-    assert found["near.called.max"] == [0, 0.8, 0]
-    assert found["near.before"] == [0, 0.8, 0]
-    assert found["near.after"] == [0.2, 0, 0]
-    assert found["near.alike"] == [0.2, 0.8, 0]
 
 
 def test_parts_of_a_chunk() -> None:

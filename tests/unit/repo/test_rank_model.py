@@ -12,7 +12,6 @@ import pytest
 from agentctx.errors import ModelUnavailable
 from agentctx.repo.ranking import model
 from agentctx.repo.ranking.parts import PARTS
-from agentctx.repo.ranking.second import SECOND
 
 # a <= 0.5 ? (b <= 2 ? 1 : -1) : 3, unknown a goes right, unknown b left; and a tree of one leaf.
 TREES = [
@@ -107,6 +106,5 @@ def test_the_built_in_model_is_small_and_knows_its_features() -> None:
     stages = model.shipped().stages
     names = feature_names()
     assert set(stages["chunk"].features) <= set(names)
-    assert set(stages["second"].features) <= {*names, *SECOND}
     assert set(stages["part"].features) <= set(PARTS)
     assert model.shipped().trained["fixes"]
