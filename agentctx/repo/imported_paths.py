@@ -14,21 +14,23 @@ from agentctx.source import Import
 _SEPARATORS = re.compile(r"[./\\:]+")
 _INDEXES = frozenset({"__init__", "index", "mod", "lib", "main"})  # the file that stands for its folder
 MAX_FILES = 40  # of one import: a Go package is a folder
+_DEPTH = 3  # parts of a path that are compared; what agrees in so many is told apart by nearness
+
+Parts = tuple[str, ...]
 
 
 class ImportedPaths:
-    """Looks imports up among `paths`."""
+    """Looks imports up among `paths`. Answers are remembered."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._by_end: dict[str, list[str]] = {}
-        self._folders: dict[str, list[str]] = {}
-        self._stems: dict[str, tuple[str, ...]] = {}
+        self._files: dict[Parts, list[str]] = {}  # by the last 1 to `_DEPTH` parts, without the extension
+        self._folders: dict[Parts, list[str]] = {}
+        self._places: dict[str, Parts] = {}
+        self._known: dict[tuple[bool, Parts, str], list[str]] = {}
         for path in sorted(paths):
-            stem = _stem(path)
-            if stem:
-                self._stems[path] = stem
-                self._by_end.setdefault(stem[-1], []).append(path)
-            self._folders.setdefault("/".join(path.split("/")[:-1][-1:]), []).append(path)
+            folder = self._places[path] = tuple(path.split("/")[:-1])
+            _add(self._files, _stem(path), path)
+            _add(self._folders, folder, path)
 
     def candidates(self, item: Import) -> tuple[str, ...]:
         """The files whose path agrees with the most of what the import says; of equals the nearest to its file."""
@@ -36,59 +38,49 @@ class ImportedPaths:
         wholes = [module] if item.name in (None, "*") else [[*module, str(item.name)], module]
         found: list[str] = []
         for parts in wholes:
-            found += self._best(parts, item.path)
-        if not found and module:
-            found = self._in_folder(module, item.path)
+            found += self._best(self._files, tuple(parts), item.path)
+        found = found or self._best(self._folders, tuple(module), item.path)
+        if not found:  # the last part may be an extension: `a/b.h`, `./c.js`
+            found = self._best(self._files, tuple(module[:-1]), item.path)
         if item.level and not module:
             found += self._beside(item)
-        return tuple(dict.fromkeys(found))[:MAX_FILES]
+        return tuple(path for path in dict.fromkeys(found) if path != item.path)[:MAX_FILES]
 
-    def _best(self, parts: list[str], importer: str) -> list[str]:
-        """Files; an extension that is part of the import (`a/b.h`, `./c.js`) may be its last part."""
-        ends = [parts, parts[:-1]] if len(parts) > 1 else [parts]
-        for end in ends:
-            near = self._by_end.get(end[-1], ()) if end else ()
-            if near:
-                return self._nearest(near, end, importer)
-        return []
+    def _best(self, index: dict[Parts, list[str]], parts: Parts, importer: str) -> list[str]:
+        """The paths that end as `parts` do, in as many parts as any; of equals the nearest to the importer."""
+        here = importer.rpartition("/")[0]
+        ends = parts[-_DEPTH:]
+        key = (index is self._files, ends, here)
+        if key not in self._known:
+            near = next((index[ends[n:]] for n in range(len(ends)) if ends[n:] in index), [])
+            self._known[key] = self._nearest(near, tuple(here.split("/")))
+        return self._known[key]
 
-    def _nearest(self, paths: Iterable[str], parts: list[str], importer: str) -> list[str]:
-        here = importer.split("/")[:-1]
-
-        def key(path: str) -> tuple[int, int]:
-            return _common_end(self._stems[path], parts), _common_start(path.split("/")[:-1], here)
-
-        ranked = {path: key(path) for path in paths if path != importer}
-        top = max(ranked.values(), default=(0, 0))
-        return [path for path, value in ranked.items() if value == top]
-
-    def _in_folder(self, module: list[str], importer: str) -> list[str]:
-        """All files of the folder that the import names (Go, Java)."""
-        here = importer.split("/")[:-1]
-        ranked: dict[str, tuple[int, int]] = {}
-        for path in self._folders.get(module[-1], ()):
-            folder = path.split("/")[:-1]
-            ranked[path] = _common_end(folder, module), _common_start(folder, here)
-        top = max(ranked.values(), default=(0, 0))
-        return [path for path, value in ranked.items() if value == top]
+    def _nearest(self, paths: list[str], here: Parts) -> list[str]:
+        if len(paths) < 2:
+            return paths
+        ranked = [_common_start(self._places[path], here) for path in paths]
+        top = max(ranked)
+        return [path for path, value in zip(paths, ranked, strict=True) if value == top]
 
     def _beside(self, item: Import) -> list[str]:
-        """`from . import x`."""
-        folder = item.path.split("/")[: -item.level]
-        return [path for path in self._by_end.get(folder[-1], ()) if path.split("/")[:-1] == folder] if folder else []
+        """`from . import x`: the package itself."""
+        folder = tuple(item.path.split("/")[: -item.level])
+        return [path for path in self._files.get(folder[-_DEPTH:], ()) if self._places[path] == folder]
 
 
-def _stem(path: str) -> tuple[str, ...]:
+def _add(index: dict[Parts, list[str]], parts: Parts, path: str) -> None:
+    for n in range(1, min(len(parts), _DEPTH) + 1):
+        index.setdefault(parts[-n:], []).append(path)
+
+
+def _stem(path: str) -> Parts:
     *folders, name = path.split("/")
     stem = name.partition(".")[0]
     return tuple(folders) if stem in _INDEXES else (*folders, stem)
 
 
-def _common_end(one: Iterable[str], other: Iterable[str]) -> int:
-    return _common_start(list(one)[::-1], list(other)[::-1])
-
-
-def _common_start(one: list[str], other: list[str]) -> int:
+def _common_start(one: Parts, other: Parts) -> int:
     n = 0
     for a, b in zip(one, other, strict=False):
         if a != b:
