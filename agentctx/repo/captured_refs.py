@@ -64,20 +64,11 @@ def collect(
     where = Nesting(definitions)
     imports = _imports(path, data, gathered, Nesting(definitions), unit_at, read_imports)
     ranges = scopes(data, gathered, functions)
-    uses = sorted(_uses(data, gathered, Nesting(ranges)))
     references = tuple(
         Reference(
-            path=path,
-            span=ByteSpan(use.start, use.end),
-            line=use.row + 1,
-            name=use.name,
-            role=use.role,
-            scope=where.at(use.start),
-            receiver=use.receiver,
-            unit=unit_at[use.row],
-            receiver_type=use.receiver_type,
+            path, ByteSpan(start, node.end_byte), row + 1, name, role, where.at(start), receiver, unit_at[row], is_
         )
-        for use in uses
+        for start, row, node, name, role, receiver, is_ in _uses(data, gathered, Nesting(ranges))
     )
     return Collected(
         references, imports, _exports(data, gathered), _package(data, gathered), values(data, gathered, Nesting(ranges))
@@ -97,10 +88,10 @@ class _Gathered(Bound):
 def _gather(matches: Matches) -> _Gathered:
     out = _Gathered()
     for _, match in matches:
+        receiver = match.get("receiver") if len(match) > 1 else None
         for capture, nodes in match.items():
             known = _ROLES.get(capture)
             if known is not None:
-                receiver = match.get("receiver")
                 for node in nodes:
                     _add_use(out, node, *known)
                     if receiver and (receiver[0].is_named or node.start_byte not in out.receivers):
@@ -131,37 +122,30 @@ def _gather(matches: Matches) -> _Gathered:
 
 
 def _add_use(out: _Gathered, node: Node, strength: int, role: Role) -> None:
-    if node.start_byte == node.end_byte:
+    start = node.start_byte
+    if start == node.end_byte:
         return  # a name that is missing
-    known = out.uses.get(node.start_byte)
+    known = out.uses.get(start)
     if known is None or strength > known[1]:
-        out.uses[node.start_byte] = (node, strength, role)
+        out.uses[start] = (node, strength, role)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Use:
-    start: int
-    end: int
-    row: int
-    name: str
-    role: Role
-    receiver: str | None = None
-    receiver_type: str | None = None
-
-
+# first byte, row, node, name, role, receiver, what is known of the receiver
+_Use = tuple[int, int, Node, str, Role, str | None, str | None]
 # What `require` and `source` stand in has other uses beside the import.
 _MIXED = ("declaration", "declarator", "expression", "expression_statement", "command", "call")
 _PURE = frozenset({"import_declaration", "use_declaration", "namespace_use_declaration", "extern_crate_declaration"})
 
 
 def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_Use]:
+    """In the order of the file."""
     imports = [node for node in gathered.imports.values() if not node.type.endswith(_MIXED) or node.type in _PURE]
     quiet = Nesting((node.start_byte, node.end_byte, True) for node in (*imports, *gathered.packages, *gathered.quiet))
     for start in sorted(gathered.uses):
-        node, _, role = gathered.uses[start]
-        if quiet.at(start):
-            continue
         receiver = gathered.receivers.get(start)
+        if quiet.at(start) or (receiver is None and start in gathered.skipped):
+            continue
+        node, _, role = gathered.uses[start]
         name = _text(data, node)
         if name == "_":
             continue
@@ -170,9 +154,9 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
             text = chain(data, receiver) or "?"
             if role is Role.NAME:
                 role = Role.ATTRIBUTE
-            yield _Use(start, node.end_byte, node.start_point[0], name, role, text, receiver_type(text, scope))
-        elif start not in gathered.skipped and not is_local(name, scope):
-            yield _Use(start, node.end_byte, node.start_point[0], name, role)
+            yield start, node.start_point[0], node, name, role, text, receiver_type(text, scope)
+        elif not is_local(name, scope):
+            yield start, node.start_point[0], node, name, role, None, None
 
 
 def _imports(

@@ -63,7 +63,10 @@ def symbols(
             is_fixture=_is_fixture(data, one, rules, in_tests),
             form=one.what if one.is_type or one.what in _CALLS else "",
             type=_type(data, one),
-            value=values.get(one.name_node.start_byte, ""),
+            # A declared type that has no name (a function's) still says that it isn't the value's.
+            value=""
+            if one.type_node is not None and _type(data, one) is None
+            else values.get(one.name_node.start_byte, ""),
         )
         for one in found
     ]

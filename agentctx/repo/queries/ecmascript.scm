@@ -40,39 +40,22 @@
 
 ; objects of a module: what they hold are members of what they are assigned to
 (program [
-  (lexical_declaration (variable_declarator name: (identifier) @owner
-    value: (object (method_definition name: (_) @name) @def.method)))
-  (variable_declaration (variable_declarator name: (identifier) @owner
-    value: (object (method_definition name: (_) @name) @def.method)))
-  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner
-    value: (object (method_definition name: (_) @name) @def.method))))
-  (expression_statement (assignment_expression left: (_) @owner
-    right: (object (method_definition name: (_) @name) @def.method)))
-  (export_statement "default" @owner value: (object (method_definition name: (_) @name) @def.method))
-])
-(program [
-  (lexical_declaration (variable_declarator name: (identifier) @owner value: (object
-    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
-  (variable_declaration (variable_declarator name: (identifier) @owner value: (object
-    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
-  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner value: (object
-    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method))))
-  (expression_statement (assignment_expression left: (_) @owner right: (object
-    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method)))
-  (export_statement "default" @owner value: (object
-    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method))
-])
-(program [
-  (lexical_declaration (variable_declarator name: (identifier) @owner
-    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
-  (variable_declaration (variable_declarator name: (identifier) @owner
-    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
-  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner
-    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field))))
-  (expression_statement (assignment_expression left: (_) @owner
-    right: (object (pair key: (property_identifier) @name value: (_) @value) @def.field)))
-  (export_statement "default" @owner
-    value: (object (pair key: (property_identifier) @name value: (_) @value) @def.field))
+  (_ (variable_declarator name: (identifier) @owner value: (object [
+    (method_definition name: (_) @name) @def.method
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method
+    (pair key: (property_identifier) @name value: (_) @value) @def.field])))
+  (export_statement declaration: (_ (variable_declarator name: (identifier) @owner value: (object [
+    (method_definition name: (_) @name) @def.method
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method
+    (pair key: (property_identifier) @name value: (_) @value) @def.field]))))
+  (expression_statement (assignment_expression left: (_) @owner right: (object [
+    (method_definition name: (_) @name) @def.method
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method
+    (pair key: (property_identifier) @name value: (_) @value) @def.field])))
+  (export_statement "default" @owner value: (object [
+    (method_definition name: (_) @name) @def.method
+    (pair key: (property_identifier) @name value: [(arrow_function) (function_expression)]) @def.method
+    (pair key: (property_identifier) @name value: (_) @value) @def.field]))
 ])
 ; `exports.limit = 1`, `app.settings = {}`; what a module hands out as a whole
 ((program (expression_statement (assignment_expression
@@ -112,43 +95,30 @@
   @def.field
 
 ; ---- constants of the module
-(program (lexical_declaration (variable_declarator name: (identifier) @name) @def.constant))
-(program (variable_declaration (variable_declarator name: (identifier) @name) @def.constant))
-(program (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant)))
+(program (_ (variable_declarator name: [
+  (identifier) @name
+  (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
+    (pair_pattern value: (identifier) @name)])
+  (array_pattern (identifier) @name)]) @def.constant))
+(program (export_statement declaration: (_ (variable_declarator name: [
+  (identifier) @name
+  (object_pattern (shorthand_property_identifier_pattern) @name)]) @def.constant)))
 ; what the grammar makes of a module that it can't read as a whole
 (ERROR [(lexical_declaration (variable_declarator name: (identifier) @name) @def.constant)
   (export_statement declaration: (_ (variable_declarator name: (identifier) @name) @def.constant))])
-(program (lexical_declaration (variable_declarator
-  name: [
-    (object_pattern [
-      (shorthand_property_identifier_pattern) @name
-      (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name)
-      (pair_pattern value: (identifier) @name)])
-    (array_pattern (identifier) @name)
-  ]) @def.constant))
-(program (variable_declaration (variable_declarator
-  name: [
-    (object_pattern [(shorthand_property_identifier_pattern) @name (pair_pattern value: (identifier) @name)])
-    (array_pattern (identifier) @name)
-  ]) @def.constant))
-(program (export_statement declaration: (_ (variable_declarator
-  name: (object_pattern (shorthand_property_identifier_pattern) @name)) @def.constant)))
 
 ; ---- what calling a function gives, and what fields hold
 (function_declaration name: (_) @name body: (statement_block (return_statement (_) @returned)))
 (method_definition name: (_) @name body: (statement_block (return_statement (_) @returned)))
-(variable_declarator name: (identifier) @name value: [
-  (arrow_function body: (statement_block (return_statement (_) @returned)))
-  (arrow_function body: (expression) @returned)
-  (function_expression body: (statement_block (return_statement (_) @returned)))])
-(pair key: (property_identifier) @name value: [
-  (arrow_function body: (statement_block (return_statement (_) @returned)))
-  (arrow_function body: (expression) @returned)
-  (function_expression body: (statement_block (return_statement (_) @returned)))])
-(assignment_expression left: (member_expression property: (property_identifier) @name) right: [
-  (arrow_function body: (statement_block (return_statement (_) @returned)))
-  (arrow_function body: (expression) @returned)
-  (function_expression body: (statement_block (return_statement (_) @returned)))])
+(_ [name: (identifier) @name key: (property_identifier) @name left: (member_expression property: (_) @name)]
+  [
+    value: (arrow_function body: [(statement_block (return_statement (_) @returned)) (expression) @returned])
+    right: (arrow_function body: [(statement_block (return_statement (_) @returned)) (expression) @returned])
+    value: (function_expression body: (statement_block (return_statement (_) @returned)))
+    right: (function_expression body: (statement_block (return_statement (_) @returned)))
+  ])
 
 ; ---- tests: `it('does', () => {})`, `test.each(table)('does', fn)`, `describe('x', fn)`, `beforeEach(fn)`
 ((call_expression

@@ -98,11 +98,25 @@ class Classes:
 
     def member(self, cls: str, name: str, *, skip_own: bool = False) -> Ids:
         """The nearest definition of a member."""
+        if self._tables.symbols[cls].form == "type" and not skip_own:
+            return self._of_alias(cls, name)
         for owner in self.order(cls)[int(skip_own) :]:
             found = self.own(owner, name)
             if found:
                 return found
         return ()
+
+    def _of_alias(self, cls: str, name: str) -> Ids:
+        """Of an alias, what it has itself, or all that the types have which it joins (`A | B`, `A & B`)."""
+        found: list[str] = []
+        seen = [cls]
+        for at in seen:
+            own = self.own(at, name)
+            if own or self._tables.symbols[at].form != "type":
+                found += own or self.member(at, name)
+            else:
+                seen += [base for base in self.bases(at)[0] if base not in seen]
+        return tuple(dict.fromkeys(found))
 
     def is_opaque(self, cls: str) -> bool:
         """Whether some ancestor lies outside of the repository."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from agentctx.repo.resolvers.names import Found, Names
 from agentctx.repo.resolvers.rules import Rules, Space
@@ -111,6 +112,8 @@ class CapturedResolver:
         return replace(answer, targets=tuple(dict.fromkeys((*answer.targets, *behind)))[:MAX_CANDIDATES])
 
     def _answer(self, found: Found) -> Answer:
+        if len(found.ids) == 1:
+            return Answer(Resolution.RESOLVED, found.ids, found.via)
         if found.ids:
             owners = {(self.tables.symbols[id].path, self.tables.symbols[id].qualname) for id in found.ids}
             names = {qualname for _, qualname in owners}
@@ -413,13 +416,14 @@ def _united(ids: Iterable[str], values: Sequence[Value], space: Space | None, vi
     return Value(tuple(every), tuple(instance), space, external, via)
 
 
-def split(chain: str) -> tuple[str, list[str]]:
-    """`<a.B>.c.d()` -> ('<a.B>', ['c', 'd()'])."""
+@lru_cache(maxsize=8192)
+def split(chain: str) -> tuple[str, tuple[str, ...]]:
+    """`<a.B>.c.d()` -> ('<a.B>', ('c', 'd()'))."""
     if chain.startswith("<"):
         head, _, tail = chain.partition(">")
-        return head + ">", [part for part in tail.split(".") if part]
+        return head + ">", tuple(part for part in tail.split(".") if part)
     first, *rest = chain.split(".")
-    return first, rest
+    return first, tuple(rest)
 
 
 def _link(reference: Reference, answer: Answer) -> Link:

@@ -42,6 +42,8 @@ class Names:
         self._known: dict[tuple[str, str | None, str], Found] = {}
         self._imported: dict[tuple[str, int, str, str | None], Found] = {}
         self._open: set[tuple[str, str]] = set()
+        self._n_open = 0  # imports that are being looked up
+        self._exported: dict[tuple[Space, str], Found] = {}
 
     # ------------------------------------------------------------ names
 
@@ -158,7 +160,9 @@ class Names:
         key = (item.path, item.unit, item.module, item.name)
         if key not in self._imported:
             self._imported[key] = NOTHING
+            self._n_open += 1
             found = self._find_import(item)
+            self._n_open -= 1
             self._imported[key] = Found(found.ids, found.space, found.external, item.unit) if found else found
         return self._imported[key]
 
@@ -185,6 +189,14 @@ class Names:
 
     def export(self, space: Space, name: str, depth: int = 0) -> Found:
         """What a module hands out under a name, also by re-exports."""
+        if depth or self._n_open or self._open:  # inside of another lookup: a cycle may hide something
+            return self._find_export(space, name, depth)
+        key = (space, name)
+        if key not in self._exported:
+            self._exported[key] = self._find_export(space, name, depth)
+        return self._exported[key]
+
+    def _find_export(self, space: Space, name: str, depth: int) -> Found:
         ids = self._own_exports(space, name) or self._detached(space, name)
         if ids:
             return Found(ids)
