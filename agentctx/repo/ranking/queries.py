@@ -51,7 +51,7 @@ def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: E
     said = "\n".join((task.request, *evidence.mentions))
     return Queries(
         terms={
-            "all": query_terms("\n".join((evidence.text, tests, lines, task.request))),
+            "all": query_terms("\n".join((_told(evidence), tests, lines, task.request))),
             "tests": query_terms(tests),
             "changed": query_terms(lines),
             "removed": query_terms(removed),
@@ -67,6 +67,12 @@ def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: E
         lines=tuple(dict.fromkeys((*evidence.error_lines, *task.request.splitlines()))),
         titles=tuple(graph.symbols[test].name for test in located.failing_tests),
     )
+
+
+def _told(evidence: Evidence) -> str:
+    """What a log tells of the failure; all of it where no line says what went wrong. The rest of a log (tests that
+    passed, versions, values) has words that some code holds by chance."""
+    return "\n".join((*evidence.error_lines, *evidence.mentions)) if evidence.error_lines else evidence.text
 
 
 def test_text(graph: RepoGraph, data: Mapping[str, bytes], located: Located) -> str:
