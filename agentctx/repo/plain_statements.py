@@ -45,7 +45,8 @@ _TARGET = re.compile(rb"[^\s#=][^=]*?:(?!=)")
 def makefile(lines: Lines) -> Outline:
     """Targets with the comments above them; `define` blocks and continued rows stay whole."""
     whole = list(joined(lines))
-    defined, first = set(), None
+    defined: set[int] = set()
+    first: int | None = None
     for row in range(len(lines)):
         if first is None and re.match(rb"define\b", lines.text(row)):
             first = row
