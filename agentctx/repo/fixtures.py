@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agentctx.repo.atoms import Function
-from agentctx.repo.bindings import EXTERNAL, UNKNOWN, Binding, Bindings
+from agentctx.repo.bindings import Bindings
 from agentctx.repo.hierarchy import Hierarchy
+from agentctx.repo.name_tables import EXTERNAL, UNKNOWN, Binding
 from agentctx.repo.values import Values
 from agentctx.source import Reference, Resolution, Symbol, SymbolKind
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agentctx.repo.bindings import EXTERNAL, Binding, Bindings
+from agentctx.repo.bindings import Bindings
 from agentctx.repo.builtin_members import BUILTIN_MEMBERS, OBJECT_MEMBERS
+from agentctx.repo.name_tables import EXTERNAL, Binding
 from agentctx.source import Resolution, SymbolKind
 
 MAX_CANDIDATES = 8

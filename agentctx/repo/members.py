@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agentctx.repo.atoms import Atom, ClassAtom, Function, Instance, ModuleAtom, Returning, Super, TypeOf, Value
-from agentctx.repo.bindings import EXTERNAL, UNKNOWN, Binding, Bindings
+from agentctx.repo.bindings import Bindings
 from agentctx.repo.builtin_members import OBJECT_MEMBERS
 from agentctx.repo.guesses import Guesses
 from agentctx.repo.hierarchy import Hierarchy
+from agentctx.repo.name_tables import EXTERNAL, UNKNOWN, Binding
 from agentctx.source import Resolution
 
 

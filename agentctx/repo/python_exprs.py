@@ -19,11 +19,11 @@ from tree_sitter import Node
 
 from agentctx.repo.python_defs import Captures, first_named, names_directly, text_of
 from agentctx.repo.python_flow import Event, Flow, How
+from agentctx.repo.python_reach import MAX_CHOICES, choice, narrowing, plain_children, reaching, receiver_of
 from agentctx.repo.python_scopes import Scope, ScopeKind, owner_of
 
 MAX_TEXT = 200
 MAX_DEPTH = 12
-MAX_CHOICES = 6
 _LITERALS = {
     **dict.fromkeys(("string", "concatenated_string"), "$str"),
     **dict.fromkeys(("true", "false", "comparison_operator", "not_operator"), "$bool"),
@@ -49,7 +49,6 @@ _TRANSPARENT = ("await", "parenthesized_expression", "list_splat")
 _SAME = frozenset({"list", "sorted", "set", "tuple", "reversed", "iter", "frozenset", "copy", "deepcopy"})
 _CAST = frozenset({"cast", "assert_type"})
 _SPECIAL = frozenset({"super", "next", "TypeVar", "NewType", "enumerate", "zip", "raises"})
-_CLASS_METHODS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 _QUOTES = re.compile(r"[\"']")
 _COMMENT = re.compile(r"#[^\n]*")
 
@@ -141,7 +140,7 @@ class Exprs:
             case "tuple" | "expression_list":
                 return self._tuple(node, scope, at)
             case "list" | "set":
-                return self._container(next(iter(_plain(node)), None), "l", scope, at)
+                return self._container(next(iter(plain_children(node)), None), "l", scope, at)
             case "list_comprehension" | "set_comprehension" | "generator_expression":
                 body = node.child_by_field_name("body")
                 return self._container(body, "l", self.flow.scope_at(node.start_byte), at)
@@ -177,7 +176,7 @@ class Exprs:
             case "next":
                 return f"{inner}*"
             case "raises":
-                kinds = _plain(given[0]) if given[0].type == "tuple" else given[:1]
+                kinds = plain_children(given[0]) if given[0].type == "tuple" else given[:1]
                 raised = choice(f"{text}()" for kind in kinds if (text := self.value(kind, scope, at)) is not None)
                 return f"{raised or '?'}%r"
             case "enumerate":
@@ -202,7 +201,7 @@ class Exprs:
         return choice(self.value(node, scope, at) for node in nodes)
 
     def _tuple(self, node: Node, scope: Scope | None, at: int) -> str | None:
-        items = [self.value(child, scope, at) or "?" for child in _plain(node)[:MAX_CHOICES]]
+        items = [self.value(child, scope, at) or "?" for child in plain_children(node)[:MAX_CHOICES]]
         return f"<{','.join(items)}>" if items else "$list"
 
     def _container(self, item: Node | None, kind: str, scope: Scope | None, at: int) -> str | None:
@@ -226,15 +225,15 @@ class Exprs:
             scope = scope.parent
         events = self.flow.events(owner, name)
         is_own = scope is owner
-        narrowed = _narrowing(events, at)
+        narrowed = narrowing(events, at)
         if narrowed is not None:
             return self._event(narrowed, owner)
         if not events:
             return self._parameter(owner, name)
-        reaching, is_complete = (
-            _reaching(events, at) if is_own else ([e for e in events if e.how is not How.NARROWED], False)
+        reached, is_complete = (
+            reaching(events, at) if is_own else ([e for e in events if e.how is not How.NARROWED], False)
         )
-        texts = [self._event(event, owner) for event in reaching]
+        texts = [self._event(event, owner) for event in reached]
         declared = next((e for e in events if e.how is How.TYPE), None)
         if declared is not None and (None in texts or not texts):
             texts.append(self._event(declared, owner))
@@ -255,12 +254,12 @@ class Exprs:
         if event.how is How.TYPE:
             return self.annotation(node)
         if event.how in (How.RAISED, How.NARROWED):
-            kinds = _plain(node) if node.type == "tuple" else [node]
+            kinds = plain_children(node) if node.type == "tuple" else [node]
             texts = [self.value(kind, scope, node.start_byte) for kind in kinds]
             return choice(f"{text}()" if text is not None else None for text in texts)
         path = event.path
         if event.how is How.VALUE and path and node.type in ("tuple", "expression_list", "list"):
-            items = _plain(node)
+            items = plain_children(node)
             if path[0] < len(items) and not any(item.type == "list_splat" for item in items):
                 node, path = items[path[0]], path[1:]
         text = self.value(node, scope, node.start_byte)
@@ -285,63 +284,6 @@ class Exprs:
         if annotation is None and default is not None:
             return self.value(default, scope.parent, default.start_byte)
         return text
-
-
-def receiver_of(data: bytes, function: Node | None) -> str | None:
-    """`@self` or `@cls`: what the first parameter of a method is; None for other functions."""
-    outer = function.parent if function is not None else None
-    decorators: list[str] = []
-    if outer is not None and outer.type == "decorated_definition":
-        decorators = [text_of(data, child) for child in outer.children if child.type == "decorator"]
-        outer = outer.parent
-    is_method = outer is not None and outer.parent is not None and outer.parent.type == "class_definition"
-    if function is None or not is_method or any("staticmethod" in text for text in decorators):
-        return None
-    name = function.child_by_field_name("name")
-    is_class = any("classmethod" in text for text in decorators) or (
-        name is not None and text_of(data, name) in _CLASS_METHODS
-    )
-    return "@cls" if is_class else "@self"
-
-
-def choice(texts: Iterable[str | None]) -> str | None:
-    """One of several; those that nobody knows are left out."""
-    known = list(dict.fromkeys(text for text in texts if text is not None and text != "$None"))[:MAX_CHOICES]
-    if not known:
-        return None
-    return known[0] if len(known) == 1 else f"({'|'.join(known)})"
-
-
-def _plain(node: Node) -> list[Node]:
-    return [child for child in node.named_children if not child.is_extra]
-
-
-def _narrowing(events: Sequence[Event], at: int) -> Event | None:
-    """The innermost narrowing around `at` that no later assignment undoes."""
-    inner = None
-    for event in events:
-        if event.how is How.NARROWED:
-            if event.start <= at < event.end:
-                inner = event
-        elif inner is not None and inner.start < event.at <= at:
-            inner = None
-    return inner
-
-
-def _reaching(events: Sequence[Event], at: int) -> tuple[list[Event], bool]:
-    """The assignments that may have made the value at `at`, last first, and whether the earliest surely happened."""
-    before = [event for event in events if event.how in _BINDS and event.at <= at]
-    if not before:  # in a loop, what comes later
-        return [event for event in events if event.how in _BINDS], False
-    found: list[Event] = []
-    for event in reversed(before):
-        found.append(event)
-        if event.start <= at < event.end:
-            return found, True
-    return found, False
-
-
-_BINDS = (How.VALUE, How.ITEM, How.ENTERED, How.RAISED)
 
 
 def returned(exprs: Exprs, returns: Sequence[Node]) -> str | None:

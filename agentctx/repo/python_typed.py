@@ -14,9 +14,10 @@ from tree_sitter import Node
 
 from agentctx.repo.field_types import class_name
 from agentctx.repo.python_defs import Captures, Definition, Target, first_named, text_of
-from agentctx.repo.python_exprs import Exprs, choice, receiver_of, returned
+from agentctx.repo.python_exprs import Exprs, returned
 from agentctx.repo.python_imports import literal_strings
 from agentctx.repo.python_pytest import arguments_of
+from agentctx.repo.python_reach import choice, receiver_of
 from agentctx.repo.python_scopes import ScopeKind
 from agentctx.source import Symbol
 

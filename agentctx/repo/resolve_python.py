@@ -10,13 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agentctx.repo.atoms import Instance, Value
-from agentctx.repo.bindings import ACCESSORS, EXTERNAL, UNKNOWN, Binding, Bindings
+from agentctx.repo.bindings import Bindings
 from agentctx.repo.builtin_members import OBJECT_MEMBERS
 from agentctx.repo.fixtures import Fixtures
 from agentctx.repo.guesses import Guesses
 from agentctx.repo.headers import header_starts
 from agentctx.repo.hierarchy import Hierarchy
 from agentctx.repo.members import Members
+from agentctx.repo.name_tables import ACCESSORS, EXTERNAL, UNKNOWN, Binding
 from agentctx.repo.values import Place, Values
 from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, Symbol, SymbolKind
 

@@ -26,8 +26,9 @@ from agentctx.repo.atoms import (
     Value,
     joined,
 )
-from agentctx.repo.bindings import Binding, Bindings
+from agentctx.repo.bindings import Bindings
 from agentctx.repo.hierarchy import Hierarchy, is_property
+from agentctx.repo.name_tables import Binding
 from agentctx.repo.outside import attribute_of, result_of_call, thing_of
 from agentctx.repo.value_text import Term, parse_value
 from agentctx.source import Resolution, Symbol, SymbolKind
