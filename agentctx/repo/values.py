@@ -6,7 +6,7 @@ was cut short there is not remembered, so no answer depends on which question ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from agentctx.repo import containers
@@ -16,7 +16,6 @@ from agentctx.repo.atoms import (
     ClassAtom,
     Function,
     Instance,
-    Method,
     ModuleAtom,
     Outside,
     Returning,
@@ -29,7 +28,8 @@ from agentctx.repo.atoms import (
 from agentctx.repo.bindings import Bindings
 from agentctx.repo.hierarchy import Hierarchy, is_property
 from agentctx.repo.name_tables import Binding
-from agentctx.repo.outside import attribute_of, result_of_call, thing_of
+from agentctx.repo.outside import attribute_of, thing_of
+from agentctx.repo.value_steps import Steps
 from agentctx.repo.value_text import Term, parse_value
 from agentctx.source import Resolution, Symbol, SymbolKind
 
@@ -55,6 +55,7 @@ class Values:
         self._hierarchy = hierarchy
         self._symbols = bindings.symbols
         self._annotations = Annotations(self)
+        self._steps_of = Steps(self, hierarchy)
         self._known: dict[tuple[Place, str], Value] = {}
         self._open: set[tuple[Place, str]] = set()
         self._steps = 0
@@ -95,7 +96,7 @@ class Values:
             case _:
                 value = self.name(place, term.text)
         for step in term.steps:
-            value = self._step(value, step)
+            value = self._steps_of.step(value, step)
         return value
 
     def name(self, place: Place, name: str) -> Value:
@@ -139,75 +140,6 @@ class Values:
             return None
         return symbol.id if symbol.kind is SymbolKind.CLASS else symbol.parent
 
-    # ------------------------------------------------------------ steps
-
-    def _step(self, value: Value, step: str) -> Value:
-        if not value and step[0] != "%":
-            return ()
-        match step[0]:
-            case ".":
-                return self.attribute(value, step[1:])
-            case "(":
-                return self._each(self._called, value)
-            case "*":
-                return self._each(self._iterated, value)
-            case "^":
-                return self._each(self._entered, value)
-            case "%":
-                return (_boxed(step, value),)
-        index = int(step[1:]) if step[0] == "#" else None
-        return joined(*(self._item(atom, index) for atom in value))
-
-    def _each(self, rule: Callable[[Atom], Value], value: Value) -> Value:
-        return joined(*(rule(atom) for atom in value))
-
-    def _called(self, atom: Atom) -> Value:
-        match atom:
-            case ClassAtom(id):
-                return (Instance(id),)
-            case Function(ids, owner):
-                return self._returned(ids, owner)
-            case Instance(id):
-                return self._returned(self._hierarchy.member(id, "__call__"), id)
-            case Method():
-                return containers.called(atom)
-            case Returning(value):
-                return value
-            case Outside() | Thing():
-                return result_of_call(atom)
-        return ()
-
-    def _iterated(self, atom: Atom) -> Value:
-        if isinstance(atom, Thing):
-            return containers.element(atom)
-        if not isinstance(atom, Instance):
-            return ()
-        for name in ("__iter__", "__aiter__"):
-            if found := self._hierarchy.member(atom.id, name):
-                made = self._returned(found, atom.id)
-                if made == (atom,):
-                    following = self._hierarchy.member(atom.id, name.replace("iter", "next"))
-                    return self._returned(following, atom.id)
-                return self._each(self._iterated, made) if atom not in made else ()
-        return self._returned(self._hierarchy.member(atom.id, "__getitem__"), atom.id)
-
-    def _entered(self, atom: Atom) -> Value:
-        if isinstance(atom, Thing):
-            return containers.entered(atom)
-        if not isinstance(atom, Instance):
-            return ()
-        for name in ("__enter__", "__aenter__"):
-            if found := self._hierarchy.member(atom.id, name):
-                return self._returned(found, atom.id)
-        return ()
-
-    def _item(self, atom: Atom, index: int | None) -> Value:
-        if isinstance(atom, Thing):
-            return containers.item(atom, index)
-        if isinstance(atom, Instance):
-            return self._returned(self._hierarchy.member(atom.id, "__getitem__"), atom.id)
-        return ()
-
     # ------------------------------------------------------------ attributes and symbols
 
     def attribute(self, value: Value, name: str) -> Value:
@@ -236,7 +168,7 @@ class Values:
         if found:
             return self.of_symbols(found, owner)
         if getter := self._hierarchy.member(cls, "__getattr__"):
-            return self._returned(getter, owner)
+            return self.returned(getter, owner)
         return ()
 
     def of_binding(self, binding: Binding, otherwise: str = "") -> Value:
@@ -269,7 +201,7 @@ class Values:
         ids = tuple(symbol.id for symbol in symbols)
         for symbol in symbols:
             if is_property(symbol):
-                return self._returned(ids, owner)
+                return self.returned(ids, owner)
         made = joined(*(self._decorated(symbol) for symbol in symbols))
         return made or (Function(ids, owner),)
 
@@ -289,7 +221,7 @@ class Values:
         """The instances that a decorator, or what it returns, gives."""
         found: list[Value] = []
         for id in self._bindings.overloads(function.ids):
-            for atom in self._returned((id,), function.owner):
+            for atom in self.returned((id,), function.owner):
                 found.append(atom.value if isinstance(atom, Returning) else (atom,))
         return tuple(dict.fromkeys(a for value in found for a in value if isinstance(a, Instance)))
 
@@ -300,7 +232,7 @@ class Values:
             for base in self._symbols[owner].bases
         )
 
-    def _returned(self, ids: tuple[str, ...], owner: str | None) -> Value:
+    def returned(self, ids: tuple[str, ...], owner: str | None) -> Value:
         """What calling functions gives."""
         found: list[Value] = []
         for id in ids:
@@ -337,12 +269,6 @@ class Values:
 _KEEPING = frozenset(
     {"overload", "wraps", "staticmethod", "classmethod", "abstractmethod", "contextmanager", "asynccontextmanager"}
 )
-
-
-def _boxed(step: str, value: Value) -> Thing:
-    if step == "%d":
-        return containers.container("dict", (), value)
-    return containers.container("list" if step == "%l" else "raised", value)
 
 
 def _is_dotted(text: str) -> bool:
