@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from agentctx.repo.captured_refs import import_nodes
+from agentctx.repo.captured_refs import imported
 from agentctx.repo.resolvers.families import import_reader
 from agentctx.repo.trees import run_matches
 from agentctx.source import FileSyntax, Import
@@ -60,7 +60,7 @@ def written_places(file: FileSyntax, data: bytes) -> Sequence[int | None]:
     read = import_reader(file.language or "")
     matches, _ = run_matches(data, file.language or "")
     assert read is not None
-    places = [one.at for node in import_nodes(matches) for one in read(node, data)]
+    places = [one.at for one in imported(data, matches, read)]
     assert len(places) == len(file.imports), file.path
     return places
 

@@ -167,7 +167,7 @@ def _named(found: Sequence[Found], no_locals: frozenset[str]) -> Iterator[Found]
             continue  # a macro's name
         one.around = (twin.around if twin is not None else _holder(one, stack[-1])) if stack else None
         if one.owned_by_self:
-            one.around = next((outer for outer in reversed(stack) if outer.is_type), None)
+            one.around = next((outer for outer in reversed(stack) if outer.is_type or _makes(outer)), None)
         if not one.holds and not _is_kept(one, fields):
             continue
         if one.outer.type in no_locals and one.around is not None and not one.around.is_type:
@@ -184,13 +184,18 @@ def _holder(one: Found, outer: Found) -> Found | None:
     return outer.around if beside else outer
 
 
+def _makes(outer: Found) -> bool:
+    """Whether a function is written to be called with `new`: then it has what it assigns to `this`."""
+    return outer.what == "function" and outer.owner is None and outer.name[:1].isupper()
+
+
 def _is_kept(one: Found, fields: set[tuple[int, str]]) -> bool:
     """Whether a constant or field is no local, nor known already."""
     around = one.around
     if around is None:
         return not one.owned_by_self and (one.what != "field" or one.owner is not None or one.is_enumerator)
     key = (id(around), one.name)
-    if not around.is_type or (one.owned_by_self and key in fields):
+    if not (around.is_type or (one.owned_by_self and _makes(around))) or (one.owned_by_self and key in fields):
         return False
     fields.add(key)
     return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from agentctx.repo.captured_scopes import Bound, Scope, is_local, receiver_type, scopes, values
+from agentctx.repo.captured_scopes import Bound, Scope, is_local, receiver_type, scopes, types, values
 from agentctx.repo.chains import chain
 from agentctx.repo.parse_lines import Nesting
 from agentctx.repo.resolvers.imported import WHOLE, Imported
@@ -41,6 +41,7 @@ class Collected:
     exports: tuple[str, ...]
     package: str
     values: Mapping[int, str]  # first byte of a definition's name -> what it holds, or what calling it gives
+    types: Mapping[int, str]  # the same -> the declared type, where that is a type parameter
 
 
 def collect(
@@ -71,7 +72,12 @@ def collect(
         for start, row, node, name, role, receiver, is_ in _uses(data, gathered, Nesting(ranges))
     )
     return Collected(
-        references, imports, _exports(data, gathered), _package(data, gathered), values(data, gathered, Nesting(ranges))
+        references,
+        imports,
+        _exports(data, gathered),
+        _package(data, gathered),
+        values(data, gathered, Nesting(ranges)),
+        types(data, gathered, Nesting(ranges)),
     )
 
 
@@ -100,6 +106,8 @@ def _gather(matches: Matches) -> _Gathered:
                 out.locals.extend((node, match) for node in nodes)
             elif capture == "local.inferred":
                 out.inferred.extend(nodes)
+            elif capture == "type":
+                out.declared.extend((name, nodes[0]) for name in match.get("name", ()))
             elif capture == "value" or capture == "returned":
                 names = match.get("name", ())
                 out.given.extend((name, nodes[0]) for name in names)
@@ -168,23 +176,27 @@ def _imports(
     read: ReadImports | None,
 ) -> tuple[Import, ...]:
     out = []
-    for node in _by_start(gathered.imports) if read is not None else ():
-        scope, row = where.at(node.start_byte), node.start_point[0]
-        assert read is not None
-        out += [
-            Import(path, one.module, one.name, one.alias, 0, unit_at[row], scope, row + 1, one.exported)
-            for one in read(node, data)
-        ]
+    for node, one in _imported(data, gathered, read):
+        row = node.start_point[0]
+        scope = where.at(node.start_byte)
+        out.append(Import(path, one.module, one.name, one.alias, 0, unit_at[row], scope, row + 1, one.exported))
     return tuple(out)
 
 
-def import_nodes(matches: Matches) -> list[Node]:
-    """The import statements, in the order of `Collected.imports`."""
-    return _by_start(_gather(matches).imports)
+def imported(data: bytes, matches: Matches, read: ReadImports) -> list[Imported]:
+    """What a file imports, in the order of `Collected.imports`."""
+    return [one for _, one in _imported(data, _gather(matches), read)]
 
 
-def _by_start(nodes: Mapping[int, Node]) -> list[Node]:
-    return [nodes[start] for start in sorted(nodes)]
+def _imported(data: bytes, gathered: _Gathered, read: ReadImports | None) -> list[tuple[Node, Imported]]:
+    """Each name once, though a declaration and a declarator in it may both be captured."""
+    out: dict[tuple[int, Imported], Node] = {}
+    for start in sorted(gathered.imports) if read is not None else ():
+        node = gathered.imports[start]
+        assert read is not None
+        for one in read(node, data):
+            out.setdefault((node.start_point[0], one), node)
+    return [(node, one) for (_, one), node in out.items()]
 
 
 def _exports(data: bytes, gathered: _Gathered) -> tuple[str, ...]:

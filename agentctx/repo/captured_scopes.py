@@ -5,6 +5,7 @@ What a name is, is written as a type's name, or as `=` and the chain (`chains`) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,11 @@ from agentctx.repo.type_names import bare_type
 OWN = frozenset({"this", "self", "super", "base", "Self", "crate", "static", "parent", "it", "_"})
 MAX_FOLLOWED = 4
 TYPE_BYTES = 300
+_TYPEOF = re.compile(r"typeof\s+([\w$]+(?:\.[\w$]+)*)")
+# What gives a module is no local: the import that stands there says what the name is.
+_MODULE = re.compile(
+    rb"\(?(?:await\s+)?(?:require|import)\s*\(\s*(?:'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`)\s*\)\)?(?:\.[\w$]+)*"
+)
 
 
 @dataclass(slots=True)
@@ -39,6 +45,7 @@ class Bound:
     skipped: set[int] = field(default_factory=set)  # first bytes of names that are no uses
     locals: list[tuple[Node, Mapping[str, Sequence[Node]]]] = field(default_factory=list)  # name, the match
     given: list[tuple[Node, Node]] = field(default_factory=list)  # name of a definition, what it holds or returns
+    declared: list[tuple[Node, Node]] = field(default_factory=list)  # name of a definition, its type
     inferred: list[Node] = field(default_factory=list)  # names that a conditional type binds
     scopes: list[Node] = field(default_factory=list)
 
@@ -55,13 +62,21 @@ def scopes(data: bytes, bound: Bound, functions: Sequence[tuple[int, int]]) -> l
         made.append((start, end, scope))
         stack.append(scope)
     where = Nesting(made)
+    modules = {name.start_byte for name, match in bound.locals if _is_module(data, match)}
     for name, match in sorted(bound.locals, key=lambda item: item[0].start_byte):
         bound.skipped.add(name.start_byte)
+        if name.start_byte in modules:
+            continue
         scope_at = where.at(name.start_byte)
         if scope_at is not None:
             _bind(data, scope_at, name, match)
     _bind_inferred(data, bound, made)
     return made
+
+
+def _is_module(data: bytes, match: Mapping[str, Sequence[Node]]) -> bool:
+    given = match.get("local.value") or match.get("local.whole") or ()
+    return len(given) > 0 and _MODULE.fullmatch(data, given[0].start_byte, given[0].end_byte) is not None
 
 
 def _bind(data: bytes, scope: Scope, name: Node, match: Mapping[str, Sequence[Node]]) -> None:
@@ -95,7 +110,11 @@ def _type_at(data: bytes, node: Node, scope: Scope) -> str | None:
     """A type as written; for a type parameter what it is bound to be."""
     if node.end_byte - node.start_byte > TYPE_BYTES:
         return None
-    known = bare_type(_text(data, node))
+    written = _text(data, node)
+    value = _TYPEOF.fullmatch(written)
+    if value is not None:
+        return _followed(value[1], scope)
+    known = bare_type(written)
     at: Scope | None = scope
     while at is not None and known is not None:
         if known in at.names:
@@ -120,6 +139,19 @@ def _bind_inferred(data: bytes, bound: Bound, made: Sequence[Ranged]) -> None:
         bound.skipped.add(name.start_byte)
         if scope is not None:
             scope.names.setdefault(_text(data, name), None)
+
+
+def types(data: bytes, bound: Bound, where: Nesting[Scope]) -> dict[int, str]:
+    """What type parameters that definitions are declared with are bound to be: by the first byte of their names."""
+    out: dict[int, str] = {}
+    for name, type_ in sorted(bound.declared, key=lambda item: item[1].start_byte):
+        written = bare_type(_text(data, type_)) if type_.end_byte - type_.start_byte <= TYPE_BYTES else None
+        scope = where.at(type_.start_byte) if written is not None else None
+        if scope is not None and is_local(written or "", scope):
+            known = _type_at(data, type_, scope)
+            if known is not None:
+                out[name.start_byte] = known
+    return out
 
 
 def values(data: bytes, bound: Bound, where: Nesting[Scope]) -> dict[int, str]:

@@ -39,8 +39,9 @@ def symbols(
     rules: TestRules,
     in_tests: bool,
     values: Mapping[int, str],
+    types: Mapping[int, str],
 ) -> tuple[Symbol, ...]:
-    """The symbols of all definitions, sorted by where they stand. `values`: as `captured_refs` has them."""
+    """The symbols of all definitions, sorted by where they stand. `values`, `types`: of `captured_refs`."""
     parent_of = parents(found)
     tests = {id(one) for one in found if _is_test(data, one, rules, in_tests)}
     suites = {parent_of[id(one)] for one in found if id(one) in tests and id(one) in parent_of}
@@ -62,7 +63,7 @@ def symbols(
             is_test=id(one) in tests or (one.kind is SymbolKind.CLASS and one.id in suites),
             is_fixture=_is_fixture(data, one, rules, in_tests),
             form=one.what if one.is_type or one.what in _CALLS else "",
-            type=_type(data, one),
+            type=types.get(one.name_node.start_byte, _type(data, one)),
             # A declared type that has no name (a function's) still says that it isn't the value's.
             value=""
             if one.type_node is not None and _type(data, one) is None

@@ -46,7 +46,15 @@ def parse_captured(file: SourceFile, language: str) -> FileSyntax:
         digest=file.digest,
         units=units,
         symbols=symbols(
-            file.data, file.path, defined, lines, at, row.tests, in_tests=file.is_test, values=names.values
+            file.data,
+            file.path,
+            defined,
+            lines,
+            at,
+            row.tests,
+            in_tests=file.is_test,
+            values=names.values,
+            types=names.types,
         ),
         references=names.references,
         imports=names.imports,

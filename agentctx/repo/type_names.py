@@ -7,10 +7,14 @@ from functools import lru_cache
 
 _LEAD = re.compile(
     r"(?:(?:const|mut|ref|out|in|final|readonly|volatile|struct|class|enum|union|static|inline|dyn|impl|async|val|var|"
-    r"typename|unsafe|extern|params|vararg|override|lateinit|private|public|protected|internal)\s+|'\w+\s+|[&*?:@]+\s*)+"
+    r"typename|extends|super|unsafe|extern|params|vararg|override|lateinit|private|public|protected|internal)\s+|'\w+\s+|[&*?:@]+\s*)+"
 )
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:\s*(?:\.|::|\\)\s*[A-Za-z_$][\w$]*)*")
 _NOTHING = frozenset({"null", "undefined", "None", "nil", "void", "never", "auto", "let", "Unit", "false"})
+# Types of TypeScript that are made of others, and predicates.
+_UNNAMED = re.compile(
+    r"(?:typeof|keyof|new|infer|asserts|unique|import|abstract)\b|[\w$.]+(?:<[^<>]*>)?\s+(?:extends|is)\s"
+)
 # What stands for the thing inside of it: awaiting, unwrapping, dereferencing is no member of the type.
 _WRAPPERS = frozenset(
     {
@@ -32,6 +36,8 @@ def bare_type(text: str) -> str | None:
     at: str | None = text.strip()
     while at is not None:
         at = at.removeprefix("->").strip()
+        if _UNNAMED.match(at) is not None or _is_function(at):
+            return None
         if at.startswith("("):
             at = _first_result(at)
             continue
@@ -52,6 +58,18 @@ def bare_type(text: str) -> str | None:
             continue
         return None if _is_array(rest) else name
     return None
+
+
+def _is_function(text: str) -> bool:
+    """`(a: A) => B`, `<T>(a: T) => B`, `(A) -> B`."""
+    if text[:1] not in ("(", "<"):
+        return False
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if depth == 0 and char == ")":
+            return text[at + 1 :].lstrip().startswith(("=>", "->"))
+    return False
 
 
 def _first_result(text: str) -> str | None:

@@ -48,6 +48,7 @@
 (type_alias_declaration value: (object_type
   (method_signature name: (_) @name return_type: (type_annotation (_) @type)?) @def.method))
 ; what an alias stands for
+(type_alias_declaration name: (_) @name value: (generic_type) @type) @def.type
 (type_alias_declaration name: (_) @name value: [
   (type_identifier) @base
   (nested_type_identifier) @base

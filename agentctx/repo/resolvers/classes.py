@@ -78,7 +78,8 @@ class Classes:
             opaque = False
             for part in self.parts(cls):
                 symbol = self._tables.symbols[part]
-                for written in symbol.bases:
+                alias = (symbol.type,) if symbol.form == "type" and symbol.type is not None else ()
+                for written in dict.fromkeys((*symbol.bases, *alias)):
                     found = self._type_ids(symbol.path, symbol.parent, written)
                     opaque = opaque or not found
                     ids += [id for one in found for id in self.main(one) if id not in self.parts(cls)]

@@ -172,7 +172,7 @@ class Names:
             if item.name is None or item.name == "*":
                 whole = self.export(space, WHOLE) if item.name is None else NOTHING
                 return Found(whole.ids, space)
-            found = self.export(space, item.name)
+            found = self.export(space, item.name) or self._whole_member(space, item.name)
             if found:
                 return self._with_module(found, space) if item.name == "default" else found
             if item.name == "default":  # an expression, or CommonJS: the module stands for it
@@ -181,6 +181,11 @@ class Names:
         if inner:
             return Found(space=inner[0])
         return NOTHING if spaces else EXTERNAL
+
+    def _whole_member(self, space: Space, name: str) -> Found:
+        """`require('m').name` and `import {name}` of a module that hands out one object."""
+        whole = self.export(space, WHOLE) if self.rules.objects and name != "default" else NOTHING
+        return self.inside(Found(whole.ids), name) if whole.ids else NOTHING
 
     def _with_module(self, main: Found, space: Space) -> Found:
         """An object that a module hands out as its default has what the module defines as members: `{a, b}`."""
