@@ -24,6 +24,7 @@ from agentctx.repo.python_scopes import Scope, ScopeKind, owner_of
 
 MAX_TEXT = 200
 MAX_DEPTH = 12
+MAX_STEPS = 40  # attributes and calls of one expression
 _LITERALS = {
     **dict.fromkeys(("string", "concatenated_string"), "$str"),
     **dict.fromkeys(("true", "false", "comparison_operator", "not_operator"), "$bool"),
@@ -84,6 +85,8 @@ class Exprs:
                 break
             node, suffix = step
             after.append(suffix)
+            if len(after) > MAX_STEPS:
+                return None
         inner = self._primary(node, scope, at)
         return inner + "".join(reversed(after)) if inner is not None else None
 
