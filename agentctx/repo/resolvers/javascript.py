@@ -87,7 +87,12 @@ class JavaScriptRules(Rules):
         return tuple(dict.fromkeys((path, *others)))
 
     def dotted(self, path: str, name: str) -> tuple[Space, ...]:
-        return (Space((path,)),) if name == "exports" else ()
+        """`exports` is the file itself; `module` is known for what `submodules` finds in it."""
+        return (Space((path,), "module" if name == "module" else ""),) if name in ("exports", "module") else ()
+
+    def submodules(self, item: Import) -> tuple[Space, ...]:
+        is_own = (item.level, item.module, item.name) == (-1, "module", "exports")
+        return (Space((item.path,)),) if is_own else ()
 
     def reads(self, symbol: Symbol) -> bool:
         return symbol.kind is SymbolKind.METHOD and _GETTER.match(symbol.signature) is not None
