@@ -122,4 +122,5 @@ def as_text(found: IndexFigures) -> str:
 
 
 def _milliseconds(found: Mapping[str, float]) -> str:
-    return f"p50 {found['p50'] * 1000:.1f} ms, p95 {found['p95'] * 1000:.1f} ms"
+    cpu = f"{found['cpu_p50'] * 1000:.1f} and {found['cpu_p95'] * 1000:.1f} ms of CPU"
+    return f"p50 {found['p50'] * 1000:.1f} ms, p95 {found['p95'] * 1000:.1f} ms ({cpu})"

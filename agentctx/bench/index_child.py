@@ -75,25 +75,32 @@ def _update(root: Path, cache: Path, processes: int | None) -> dict[str, object]
     return {"told": _percentiles(told), "untold": _percentiles(untold), "link": min(linked)}
 
 
-def _saved(root: Path, path: str, number: int, memory: IndexMemory, store: IndexStore, *, told: bool) -> float:
+def _saved(
+    root: Path, path: str, number: int, memory: IndexMemory, store: IndexStore, *, told: bool
+) -> tuple[float, float]:
+    """(seconds, seconds of this process's CPU)."""
     name = f"saved_{number}_{int(told)}"
     with (root / path).open("a", encoding="utf-8") as file:
         file.write(f"\n{name} = 1\n")
-    start = time.perf_counter()
+    start, worked = time.perf_counter(), time.process_time()
     if told:
         update(memory, [path], store)
     else:
         survey(root, store=store, memory=memory)
     catalog = Catalog({row.path: row.row for row in memory.rows.values() if row.entry is not None})
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - worked
     if path not in catalog.mentioning(name):
         raise AssertionError(f"{name} isn't known to be in {path}")
-    return seconds
+    return seconds, cpu
 
 
-def _percentiles(seconds: list[float]) -> dict[str, float]:
-    cuts = quantiles(seconds, n=20, method="inclusive")
-    return {"p50": cuts[9], "p95": cuts[18], "max": max(seconds), "n": len(seconds)}
+def _percentiles(measured: list[tuple[float, float]]) -> dict[str, float]:
+    wall, cpu = (sorted(column) for column in zip(*measured, strict=True))
+    found: dict[str, float] = {"n": len(measured), "max": wall[-1]}
+    for name, column in (("", wall), ("cpu_", cpu)):
+        cuts = quantiles(column, n=20, method="inclusive")
+        found |= {f"{name}p50": cuts[9], f"{name}p95": cuts[18]}
+    return found
 
 
 @dataclass(frozen=True, slots=True)

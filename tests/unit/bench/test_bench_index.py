@@ -49,6 +49,7 @@ def test_the_figures(tmp_path: Path) -> None:
     assert 0 < found["cold_survey"] < found["cold"] < found["select_cold"] + 60
     assert 10e6 < found["peak_rss"] < 2e9
     assert 0 < found["update"]["p50"] <= found["update"]["p95"] <= found["update"]["max"] < 10
+    assert 0 < found["update"]["cpu_p50"] <= found["update"]["cpu_p95"]
     assert found["link"] > 0
     both = ["bench", "index", "--repo", str(repo), "--files", "7", "--copies", "2"]
     assert CliRunner().invoke(main, both, standalone_mode=False).exception is not None
