@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
-from agentctx.assemble import restrict
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
-from agentctx.errors import BudgetError, UsageError
+from agentctx.errors import UsageError
 from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
+from agentctx.pipeline.fit import Chosen, Fitter
 from agentctx.pipeline.history import read_history
 from agentctx.pipeline.index import Index, link, read_tree
 from agentctx.pipeline.rows import unit_rows
@@ -24,20 +24,18 @@ from agentctx.prompt import (
     ChatFrame,
     Evidence,
     Finding,
-    OmissionReport,
-    Pins,
     PromptDocument,
     Selection,
     Task,
     TokenizedPrompt,
-    Tokenizer,
 )
 from agentctx.repo.coverage import Coverage
 from agentctx.repo.history import History
 from agentctx.repo.languages import comment_of
 from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
-from agentctx.repo.pack import Frame, PackInput, pack
+from agentctx.repo.pack import Frame, pack
+from agentctx.repo.packfiles import PackInput
 from agentctx.repo.rank import Ranked, rank
 from agentctx.repo.ranking.model import load
 from agentctx.repo.working_set import wanted_of
@@ -51,6 +49,7 @@ from agentctx.spec.tokens import tokenize
 from agentctx.spec.windows import score_in_windows
 
 SYSTEM = "You fix bugs. Read the code, the failing test and its output, then answer exactly as asked."
+RECENT = 0.5  # recency from which on a file is likely to be edited again; see `repo.history`
 DEFAULT_REQUEST = "Make the failing test pass."
 
 
@@ -161,7 +160,7 @@ def select_for(
     with clock.stage("pins"):
         known = PromptIndex(packed.document)
         pins = collect(packed.document, tokenized, index=known)
-    chosen = _Chooser(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
+    chosen = Fitter(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
     decision, best, extra = _decide(chosen, drafter, main, services)
     if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
@@ -211,15 +210,17 @@ def _sizes(options: RunOptions, main: Model | None) -> Sizes:
 
 
 def _pack_input(understood: Understood) -> PackInput:
+    index, past = understood.index, understood.history
     return PackInput(
-        graph=understood.index.graph,
-        data=understood.index.data,
+        graph=index.graph,
+        data=index.data,
         task=understood.task,
         evidence=understood.evidence,
         located=understood.located,
         ranking=understood.ranking,
-        changed=understood.index.changed,
+        changed=index.changed,
         comment=comment_of,
+        recent=frozenset(path for path in index.data if past is not None and past.recency(path) >= RECENT),
     )
 
 
@@ -235,95 +236,8 @@ def _guessed(document: PromptDocument) -> list[Finding]:
 # ---------------------------------------------------------------- choosing
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A repaired selection; `n_tokens` counts what the model will read."""
-
-    selection: Selection
-    omissions: OmissionReport
-    text: PromptDocument
-    n_tokens: int
-
-
-_ROUNDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Chooser:
-    tokenized: TokenizedPrompt
-    tokenizer: Tokenizer
-    options: RunOptions
-    limit: int
-    clock: Clock
-    index: PromptIndex
-    pins: Pins
-    chat: bool = False  # whether the prompt holds a chat template
-
-    def at_positions(self, scores: Float64) -> Chosen:
-        """Selection for sparse prefill: kept tokens add up, nothing is tokenized anew."""
-        selection, omissions = self.select(scores, self.limit)
-        text, _ = restrict(self.tokenized.document, selection.units)
-        return Chosen(selection, omissions, text, selection.n_tokens)
-
-    def as_text(self, scores: Float64) -> Chosen:
-        """Selection for a contiguous prompt, whose elision comments count: the limit given to the selection is
-        moved until the text itself is within the budget and as near to it as the units allow."""
-        aim, best, least = self.limit, None, self.tokenized.n_tokens
-        fits, too_much = 0, 2 * self.limit  # the largest aim that was within the budget, the least that was not
-        for _ in range(_ROUNDS):
-            try:
-                selection, omissions = self.select(scores, aim)
-            except BudgetError:
-                if aim >= self.limit:
-                    raise
-                break  # less than the user's limit can't be had; the message must name that limit
-            text, _ = restrict(self.tokenized.document, selection.units)
-            n_tokens = self._count(text)
-            if selection.limit > aim or selection.n_tokens > aim:  # --over-budget raise or dense: a finding says so
-                return Chosen(replace(selection, limit=max(self.limit, n_tokens)), omissions, text, n_tokens)
-            least, spare = min(least, n_tokens), self.limit - n_tokens
-            if spare >= 0:
-                fits = aim
-                if best is None or n_tokens > best.n_tokens:
-                    best = Chosen(replace(selection, limit=self.limit), omissions, text, n_tokens)
-                if spare <= self.limit // 100 or selection.n_tokens >= self.tokenized.n_tokens:
-                    break
-            else:
-                too_much = aim
-            aim = _next_aim(aim, spare, fits, too_much)
-            if not fits < aim < too_much:
-                break
-        if best is None:
-            raise BudgetError(
-                f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
-                "surroundings",
-                hint=f"give at least --budget {least}, or choose --over-budget raise",
-            )
-        return best
-
-    def _count(self, text: PromptDocument) -> int:
-        """Tokens as they will be read: with a chat template by our engines, unit by unit, else as one text."""
-        if self.chat:
-            return tokenize(text, self.tokenizer).n_tokens
-        return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
-
-    def select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
-        wanted = SelectOptions(limit=limit, over_budget=self.options.over_budget, stated=max(limit, self.limit))
-        repairs = self.options.on_omission is not OnOmission.FLAG
-        with self.clock.stage("select"):
-            return keep(self.tokenized, scores, self.pins, wanted, repairs=repairs, index=self.index)
-
-
-def _next_aim(aim: int, spare: int, fits: int, too_much: int) -> int:
-    """By what is spare (or too much), within what is known to fit and not to fit."""
-    wanted = aim + spare if spare > 0 else aim + spare - max(4, aim // 64)
-    if fits and not fits < wanted < too_much:
-        return (fits + too_much) // 2
-    return max(1, min(wanted, too_much - 1))
-
-
 def _decide(
-    chooser: _Chooser, drafter: Model | None, main: Model | None, services: Services
+    chooser: Fitter, drafter: Model | None, main: Model | None, services: Services
 ) -> tuple[Decision, Chosen, tuple[Finding, ...]]:
     """The decision, the selection that follows from it, and findings about the way there."""
     by_rank = rank_scores(chooser.tokenized.document)
@@ -345,14 +259,14 @@ def _decide(
     return _with_change(planned.decision, chosen, by_rank, chooser), chosen, findings
 
 
-def _dense(chooser: _Chooser, by_rank: Float64) -> Chosen:
+def _dense(chooser: Fitter, by_rank: Float64) -> Chosen:
     """Without a drafter's scores the budget binds all the same; only `--keep` may keep the whole window."""
     if chooser.options.keep is None:
         return chooser.as_text(by_rank)
     return _whole_window(chooser, by_rank)
 
 
-def _whole_window(chooser: _Chooser, by_rank: Float64) -> Chosen:
+def _whole_window(chooser: Fitter, by_rank: Float64) -> Chosen:
     """Everything that was packed; log and tests aren't held to their share, there is nothing to share."""
     wanted = SelectOptions(limit=chooser.tokenized.n_tokens, evidence_share=1.0)
     selection, omissions = keep(chooser.tokenized, by_rank, chooser.pins, wanted, index=chooser.index)
@@ -360,7 +274,7 @@ def _whole_window(chooser: _Chooser, by_rank: Float64) -> Chosen:
 
 
 def _scores(
-    chooser: _Chooser, planned: Plan, model: Model, services: Services, same: bool
+    chooser: Fitter, planned: Plan, model: Model, services: Services, same: bool
 ) -> tuple[Float64, tuple[Finding, ...]]:
     """Unit scores by the drafter, read with its own tokenizer when that differs."""
     services.progress(f"loading the drafter {model.info.name}")
@@ -373,7 +287,7 @@ def _scores(
     return unit_scores(tokenized, scores), findings
 
 
-def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: _Chooser) -> Decision:
+def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: Fitter) -> Decision:
     """What the scores changed against ranking alone, in the same mode."""
     text = decision.mode == "text"
     alone = chooser.as_text(by_rank).selection if text else chooser.select(by_rank, chooser.limit)[0]

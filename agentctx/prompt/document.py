@@ -94,6 +94,7 @@ class PackFacts:
 
     targets: tuple[str, ...] = ()
     targets_guessed: bool = False
+    focused: bool = False  # the user said what is to be edited
     frames: tuple[str, ...] = ()  # definitions in the traceback, deepest first
     frame_units: tuple[int, ...] = ()  # the units that hold the frames' lines
     failing_tests: tuple[str, ...] = ()

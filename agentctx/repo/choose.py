@@ -1,7 +1,7 @@
-"""Which units of the repository go into the window: whole chunks by rank, then the signatures that they need. Pure.
+"""Which units of the repository go into the window: chunks by worth, then the signatures that they need. Pure.
 
-The order: what the task is about (targets, callers, overridden methods), ranked chunks for most of the window,
-the signatures of what those refer to, then further chunks while there is room.
+The order: what the task is about (targets, callers, overridden methods), offers (`repo.offers`) for most of the
+window, the signatures of what those refer to, then further offers while there is room.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentctx.repo.locate import MAX_GUESSED, Located
+from agentctx.repo.offers import BYTES_PER_TOKEN, Offer
 from agentctx.repo.rank import Ranked
 from agentctx.source import Link, RepoGraph, Resolution, Role, SymbolKind
 
@@ -19,9 +20,8 @@ Count = Callable[[Sequence[UnitKey]], list[int]]
 FILE_LINE_TOKENS = 14  # estimates: the document is counted exactly afterwards
 ELISION_TOKENS = 10
 CHUNK_SHARE = 0.7  # of the window, before signatures
+MISSES = 40  # offers in a row that fit in part at most: the room is as good as full
 GUESS_SHARE = 0.25  # of the budget, for guessed targets
-BYTES_PER_TOKEN = 4
-LARGE_SHARE = 0.35  # a chunk above this share of the room is shown in parts
 
 
 @dataclass(slots=True)
@@ -113,6 +113,7 @@ class Choice:
     units: Mapping[str, frozenset[int]]
     targets: tuple[str, ...]
     guessed: bool
+    scores: Mapping[UnitKey, tuple[float, str]]  # of chosen units that were offered: worth and reasons
 
 
 def choose(
@@ -120,14 +121,39 @@ def choose(
     links: Mapping[UnitKey, list[Link]],
     located: Located,
     ranking: Sequence[Ranked],
+    offered: Sequence[Offer],
     count: Count,
     room: int,
     budget: int,
 ) -> Choice:
     """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit;
-    `budget` is what will be kept in the end."""
+    `offered` comes best first; `budget` is what will be kept in the end."""
     chooser = Chooser(graph, links, count, room)
     targets, guessed = targets_of(located, ranking, graph, budget)
+    _about(chooser, graph, links, located, targets, guessed=guessed)
+    _fill(chooser, offered, int(room * CHUNK_SHARE))
+    _signatures(chooser, graph, links)
+    _fill(chooser, offered, room)
+    units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
+    scores = {
+        (one.path, unit): (one.score, one.why)
+        for one in offered
+        for unit in one.units
+        if chooser.chosen.has((one.path, unit))
+    }
+    return Choice(units, targets, guessed, scores)
+
+
+def _about(
+    chooser: Chooser,
+    graph: RepoGraph,
+    links: Mapping[UnitKey, list[Link]],
+    located: Located,
+    targets: Sequence[str],
+    *,
+    guessed: bool,
+) -> None:
+    """What the task is about: the user's pins, targets, frames, and what is around targets that aren't guesses."""
     if not chooser.add(located.pinned):
         for key in located.pinned:
             chooser.add_bare(key)
@@ -136,11 +162,6 @@ def choose(
     if not guessed:
         for symbol in _around(graph, targets):
             _add_core(chooser, graph, links, symbol, set(targets))
-    _fill(chooser, graph, ranking, int(room * CHUNK_SHARE))
-    _signatures(chooser, graph, links)
-    _fill(chooser, graph, ranking, room)
-    units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
-    return Choice(units, targets, guessed)
 
 
 def targets_of(
@@ -209,32 +230,20 @@ def _add_core(
         chooser.add_bare(key)
 
 
-def _fill(chooser: Chooser, graph: RepoGraph, ranking: Sequence[Ranked], limit: int) -> None:
-    """Ranked chunks until `limit`; what doesn't fit is passed over, large chunks are shown in parts."""
+def _fill(chooser: Chooser, offered: Sequence[Offer], limit: int) -> None:
+    """Offers until `limit`; of what doesn't fit as a whole, the units that do."""
     misses = 0
-    for one in ranking:
-        if one.score <= 0 or misses > 40 or chooser.chosen.used >= limit - FILE_LINE_TOKENS:
+    for one in offered:
+        if misses > MISSES or chooser.chosen.used >= limit - FILE_LINE_TOKENS:
             return
-        keys = [(one.chunk.path, unit) for unit in one.chunk.units]
-        wanted = chooser.closed(keys)
-        if not wanted:
+        keys = [(one.path, unit) for unit in one.units]
+        if chooser.add(keys, room=limit):
+            misses = 0
             continue
-        if chooser.cost(wanted) <= max(LARGE_SHARE * limit, 1) and chooser.add(keys, room=limit):
-            continue
-        misses += 0 if _part(chooser, graph, one, limit) else 1
-
-
-def _part(chooser: Chooser, graph: RepoGraph, one: Ranked, limit: int) -> bool:
-    """The header of a chunk that doesn't fit, and its units one by one up to a share of the room."""
-    budget = min(limit, chooser.chosen.used + int(LARGE_SHARE * limit))
-    if one.chunk.symbol is None:
-        return False
-    found = graph.symbols[one.chunk.symbol]
-    if not chooser.add([(found.path, found.header)], room=budget):
-        return False
-    for unit in one.chunk.units:
-        chooser.add([(one.chunk.path, unit)], room=budget)
-    return True
+        misses += 1
+        if len(keys) > 1:
+            for key in keys:
+                chooser.add([key], room=limit)
 
 
 def links_by_unit(graph: RepoGraph) -> dict[UnitKey, list[Link]]:

@@ -1,7 +1,8 @@
 """Pins, repair and scores in one selection. Pure.
 
-Repair comes between: first what pinned code refers to, then most of the budget by score, then what that refers to,
-then units that lack nothing, then the rest by score. So signatures get their share, and the budget is full at the end.
+Repair comes between: first what pinned code refers to (a little of it, where nobody said what is to be edited), then
+most of the budget by score, then what that refers to, then units that lack nothing, then the rest by score. So
+signatures get their share, and the budget is full at the end.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from agentctx.spec.select import Float64, SelectOptions, fill, keep_pins
 from agentctx.spec.topup import top_up
 
 RESERVE = 0.12  # of the limit, for signatures of what is kept by score
+LEAD_REPAIRS = 0.05  # of the limit, for signatures of what was pinned on a lead only, before anything is kept by score
 
 
 def keep(
@@ -33,7 +35,8 @@ def keep(
     known = index if index is not None else PromptIndex(tokenized.document)
     draft, findings = keep_pins(known, tokenized, scores, pins, options)
     if repairs:
-        close(draft, errors_only=True)
+        most = int(options.limit * LEAD_REPAIRS) if options.lead_share < 1 else options.limit
+        close(draft, errors_only=True, reserve=max(0, options.limit - draft.n_tokens - most))
         fill(draft, scores, reserve=int(options.limit * RESERVE))
         close(draft)
         top_up(draft, scores)

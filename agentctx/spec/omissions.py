@@ -52,8 +52,8 @@ def repair(
     return result, check(document, result, index=known)
 
 
-def close(draft: Draft, *, errors_only: bool = False) -> None:
-    """Add the transitive closure of missing headers and imports to the draft, the worst first.
+def close(draft: Draft, *, errors_only: bool = False, reserve: int = 0) -> None:
+    """Add the transitive closure of missing headers and imports to the draft, the worst first; leaves `reserve` tokens.
 
     What doesn't fit is passed over for good: a spine that comes in with something else makes it cheaper, but takes
     as much from the room.
@@ -63,7 +63,7 @@ def close(draft: Draft, *, errors_only: bool = False) -> None:
     while todo:
         want = heapq.heappop(todo)
         wanted = not (errors_only and want.severity) and _is_missing(draft, want)
-        if wanted and draft.fits(draft.missing(want.unit)):
+        if wanted and draft.fits(draft.missing(want.unit), reserve=reserve):
             for new in wants(draft, draft.keep(want.unit, Why.REPAIRED, 2), want.distance + 1):
                 heapq.heappush(todo, new)
 

@@ -26,7 +26,9 @@ from agentctx.prompt import (
     TokenScores,
     Why,
 )
+from agentctx.spec import leads
 from agentctx.spec.draft import Draft, unit_sizes
+from agentctx.spec.holdings import Holdings
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.overbudget import needed, shrink
 
@@ -37,12 +39,14 @@ Float64 = npt.NDArray[np.float64]
 class SelectOptions:
     """`limit` in tokens; `evidence_share`: most of the limit that log and tests together may take (1: all).
 
+    `lead_share`: most of the limit that the code pinned for targets and frames may take (1: all); see `spec.leads`.
     `stated`: the limit that messages name, where `limit` is less of it because the marks for left-out lines count.
     """
 
     limit: int
     over_budget: OverBudget = OverBudget.REDUCE
     evidence_share: float = 0.5
+    lead_share: float = 1.0
     stated: int | None = None
 
     def __post_init__(self) -> None:
@@ -102,8 +106,11 @@ def keep_pins(
         raise ValueError(f"{scores.shape} scores for {len(index.document.units)} units, or not all finite")
     sizes = unit_sizes(tokenized)
     limit, cap = options.limit, int(options.limit * options.evidence_share)
-    held, findings = [pin.units for pin in pins.pins], pins.findings
-    need, evidence = needed(index, sizes, pins.pins)
+    holdings = Holdings.of(index, sizes, (pin.units for pin in pins.pins))
+    findings = pins.findings
+    if options.lead_share < 1 and holdings.n_code > int(limit * options.lead_share):
+        findings += leads.hold(holdings, pins.pins, int(limit * options.lead_share))
+    need, evidence = holdings.n_tokens, holdings.n_evidence
     if need > limit and options.over_budget == OverBudget.FAIL:
         raise _too_small("the pins need", need, limit)
     if need > limit and options.over_budget == OverBudget.RAISE:
@@ -113,13 +120,12 @@ def keep_pins(
         findings += (_said(need, limit, f"all {sum(sizes)} tokens of the window were kept"),)
         cap = sum(sizes)
     elif need > limit or evidence > cap:
-        tier_0 = needed(index, sizes, (pin for pin in pins.pins if pin.tier == 0))[0]
+        tier_0 = needed(index, sizes, (pin.units for pin in pins.pins if pin.tier == 0))[0]
         if tier_0 > limit:
             raise _too_small("what is never dropped (system, tools, request, tail) needs", tier_0, limit)
-        held, said = shrink(index, sizes, pins.pins, limit=limit, cap=cap, stated=options.stated or limit)
-        findings += said
+        findings += shrink(holdings, pins.pins, limit=limit, cap=cap, stated=options.stated or limit)
     draft = Draft(index, sizes, limit, cap)
-    for kept in _pinned(pins.pins, held, scores):
+    for kept in _pinned(pins.pins, holdings.held, scores):
         draft.add(kept)
     if need > limit and options.over_budget == OverBudget.DENSE:
         _keep_all(draft, scores)

@@ -157,6 +157,25 @@ def test_every_pin_is_whole_reduced_or_said(document: PromptDocument, limit: int
 
 
 @SETTINGS
+@given(documents(), LIMITS, st.sampled_from([0.0, 0.2, 0.5]))
+def test_pins_on_a_lead_hold_less_and_it_is_said(document: PromptDocument, limit: int, share: float) -> None:
+    tokenized = by_bytes(document)
+    pins = collect(document, tokenized)
+    try:
+        selection = select(tokenized, rank_scores(document), pins, SelectOptions(limit, lead_share=share))
+    except BudgetError:
+        assume(False)
+        raise
+    assert_sound(document, selection)
+    assert selection.n_tokens <= limit
+    said = " ".join(finding.message for finding in selection.findings if finding.code == "budget")
+    for pin in pins.pins:
+        if not set(pin.units) <= selection.units:
+            assert pin.tier > 0
+            assert pin.reason.value in said
+
+
+@SETTINGS
 @given(documents(), LIMITS)
 def test_tier_1_before_tier_2_before_scores(document: PromptDocument, limit: int) -> None:
     selection = choose(document, limit)

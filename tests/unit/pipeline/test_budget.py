@@ -20,6 +20,8 @@ from tests.services import PlainServices, WordTokenizer
 from tests.trees import REPOS, Repo
 from tests.unit_checks import n_errors
 
+FRAME = Frame("system", "totals are wrong")
+
 
 def selected(tree: Repo, budget: int, **options: object) -> Outcome:
     log = (REPOS / tree.name / "failure_middle.log").read_bytes()
@@ -48,6 +50,42 @@ def test_the_budget_binds_and_is_used(deep: Repo, budget: int) -> None:
     assert "the total of a line is wrong" in text
     assert "def line_total" in text
     assert text.index("Repository code") < text.index("def line_total") < text.index("Request:")
+
+
+@pytest.mark.parametrize(
+    ("name", "log", "focus"),
+    [
+        ("deep_tree", "failure_middle.log", ()),
+        ("deep_tree", "failure_middle.log", (FocusRef("depot/invoices/rules.py", symbol="line_total"),)),
+        ("chunks", "failure.log", ()),
+    ],
+)
+def test_any_budget_is_hard_and_full_where_there_is_code(
+    repo: Callable[[str], Repo], name: str, log: str, focus: tuple[FocusRef, ...]
+) -> None:
+    """Odd budgets from what just holds the request to more than there is, without and with a focus."""
+    task = Task(request="totals are wrong", logs=((log, (REPOS / name / log).read_bytes()),), focus=focus)
+    made = understand(repo(name).root, task, PlainServices(), Clock())
+    for budget in (397, 512, 701, 1024, 1531, 2048, 3001, 4096, 8192):
+        outcome = select_for("select", made, FRAME, RunOptions(budget=budget), PlainServices(), Clock(), None)
+        kept, packed = outcome.report.budget.kept, outcome.report.budget.packed
+        assert kept == WordTokenizer().count_batch([outcome.text.text.decode()])[0] <= budget
+        if packed > 1.2 * budget and budget >= 512:  # of small budgets one unit is a large part
+            assert kept >= (0.95 if budget >= 1024 else 0.9) * budget, budget
+
+
+def test_an_edit_leaves_the_beginning_of_the_prompt_as_it_was(deep: Repo) -> None:
+    """What a prefix cache holds: one line of a file that is being edited changes, the prompt is the same up to it."""
+    path = deep.root / "depot/invoices/rules.py"
+    raw = path.read_bytes()
+    texts = []
+    for comment in (b"# looked at\n", b"# looked at again\n"):
+        path.write_bytes(raw + b"\n" + comment)
+        texts.append(selected(deep, 3000).text.text)
+    same = next(n for n, (a, b) in enumerate(zip(*texts, strict=False)) if a != b)
+    edited = texts[0].index(b"# depot/invoices/rules.py\n")
+    assert same >= edited
+    assert same >= 0.5 * len(texts[0])
 
 
 @pytest.mark.parametrize("budget", [300, 800, 2500])
