@@ -19,7 +19,7 @@ from agentctx.prompt import PromptFile
 from agentctx.repo import languages
 from agentctx.repo.logs import read_logs
 from agentctx.repo.parse import parse
-from agentctx.repo.trees import count_errors
+from agentctx.repo.trees import TooHard, count_errors
 from agentctx.source import FileSyntax, SourceFile
 from agentctx.spans import tiles
 
@@ -43,6 +43,7 @@ class Failure:
 class FuzzResult:
     n_files: int = 0
     n_whole: int = 0  # files without syntax errors
+    n_plain: int = 0  # files that their grammar couldn't be used on
     n_kept: int = 0  # kept texts that were parsed
     seconds: float = 0.0  # CPU time of parsing the files
     n_bytes: int = 0
@@ -123,15 +124,24 @@ def _checked(file: SourceFile, random: Random, seed: int, result: FuzzResult) ->
 def _more_errors(
     file: SourceFile, syntax: FileSyntax, random: Random, seed: int, result: FuzzResult
 ) -> Iterator[Failure]:
-    assert syntax.language is not None
+    if syntax.language is None:
+        result.n_plain += 1
+        return
     for share in SHARES:
         kept = closed(syntax, [unit.index for unit in syntax.units if random.random() < share])
-        n_errors = count_errors(kept_text(file, syntax, kept), syntax.language)
+        n_errors = _errors(kept_text(file, syntax, kept), syntax.language)
         result.n_kept += 1
         if n_errors > syntax.n_errors:
             detail = f"{n_errors} > {syntax.n_errors} of {len(kept)}/{len(syntax.units)} units"
             yield Failure("errors", syntax.language, file.path, seed, detail, whole=not syntax.n_errors)
             return
+
+
+def _errors(text: bytes, language: str) -> int:
+    try:
+        return count_errors(text, language)
+    except TooHard:
+        return len(text)
 
 
 def wrong_units(file: SourceFile, syntax: FileSyntax) -> str:

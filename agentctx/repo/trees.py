@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -10,27 +11,60 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 
 from agentctx.repo import languages
 
+MAX_READS = 20_000
+CHUNK = 4096
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 
 Captures = Mapping[str, Sequence[Node]]
 Matches = Sequence[tuple[int, Captures]]
 
 
+class TooHard(Exception):
+    """Text that the grammar of this language can't be used on. `parse` takes it as plain text."""
+
+
 def tree_of(data: bytes, language: str) -> tuple[Node, bytes]:
     """The root of the tree of `data`, which keeps the tree alive, and the text as it was read, of the same length.
 
     Text that the grammar doesn't understand is read with the language's `relaxed` rewrite, where that helps.
+
+    Raises:
+        TooHard: the parser would not come to an end in reasonable time.
     """
     row = languages.LANGUAGES[language]
     data = readable(data)
     parser = Parser(languages.grammar(language))
     text = row.prepare(data) if row.prepare is not None else data
-    root = parser.parse(text).root_node
+    root = _parsed(parser, text)
+    if root is None:
+        raise TooHard(language)
     relaxed = row.relaxed(text) if row.relaxed is not None and root.has_error else text
     if relaxed == text:
         return root, text
-    other = parser.parse(relaxed).root_node
-    return (other, relaxed) if _n_errors(other, language) < _n_errors(root, language) else (root, text)
+    other = _parsed(parser, relaxed)
+    if other is None or _n_errors(other, language) >= _n_errors(root, language):
+        return root, text
+    return other, relaxed
+
+
+def _parsed(parser: Parser, data: bytes) -> Node | None:
+    """The root of the tree; None where broken code sends the parser into ever more alternatives.
+
+    How often the parser asks for text measures its work, the same on every machine: about 50 times for a file as
+    people write them, millions of times in the worst case. Past the limit the text ends.
+    """
+    left = MAX_READS + len(data) // 64
+
+    def read(at: int, _: object) -> bytes:
+        nonlocal left
+        left -= 1
+        return data[at : at + CHUNK] if left > 0 else b""
+
+    root = parser.parse(read).root_node
+    if left <= 0:
+        return None
+    left = sys.maxsize  # from here on it is asked for texts of nodes
+    return root
 
 
 def readable(data: bytes) -> bytes:

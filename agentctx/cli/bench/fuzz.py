@@ -53,7 +53,8 @@ def _text(what: str, result: bench.FuzzResult, show: int) -> str:
     lines = [f"{result.n_files} {what}, {result.n_bytes / 1e6:.1f} MB, {speed:.1f} ms of CPU per 10 KB"]
     if result.n_kept:
         names = ", ".join(f"{name} {count}" for name, count in sorted(result.by_language.items()))
-        lines.append(f"{names}; {result.n_whole} without syntax errors, {result.n_kept} kept texts")
+        lines.append(f"{names}; {result.n_whole} without syntax errors, {result.n_plain} as plain text")
+        lines.append(f"{result.n_kept} kept texts")
     for kind, words in (("crash", "crashes"), ("units", "with wrong units")):
         lines.append(f"{sum(n for (found, _), n in counts.items() if found == kind)} {words}")
     if result.n_kept:

@@ -10,7 +10,7 @@ from agentctx.repo.languages import comment_of, is_test_path, language_in, langu
 from agentctx.repo.parse import parse
 from agentctx.repo.rewrites import bats_functions, without_macros
 from agentctx.repo.trees import readable, tree_of
-from tests.unit_checks import n_errors, source
+from tests.unit_checks import check_units, n_errors, source
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,17 @@ def test_bytes_that_are_no_utf8_keep_their_place() -> None:
     assert readable(text) == b'void cafx() {\n  f("x");\n}\n'
     (symbol,) = parse(source("a.c", text)).symbols
     assert symbol.name == "caf\ufffd"
+
+
+def test_code_that_a_parser_never_comes_to_an_end_with_is_plain_text() -> None:
+    head = "{y()\n]\n\tx3xxx ) {\n\tval localK = k\n"
+    names = "".join(f"\tvar {name} = h{number}\n" for number, name in enumerate("abcdefgh"))
+    sums = "\n\tfor ( 64) {\n\t  val s0 = ((a ushr 2) or (a shl 30)) xor\n\t\t((a ushr 13) or (a shl 19)) xor\n\t\t(() xor\n"
+    rest = "\t\t((e ushr 25) or (e shl 7))\n\n\t  val ch = (e and f) xor\n\t\t(e.inv() and g)\n\t  val maj ="
+    file = source("a.kt", head + names + sums + rest)
+    syntax = parse(file)
+    assert (syntax.language, syntax.n_errors, syntax.symbols) == (None, 1, ())
+    check_units(file, syntax)
 
 
 def test_comment_lines() -> None:
