@@ -56,9 +56,9 @@ class Lines:
 
     def is_first(self, byte: int, row: int) -> bool:
         """Whether a cut before `row` is safe: only white space before `byte` there, and no `\\` joins it upwards."""
-        before = self.data[self.starts[row] : byte]
-        if row == 0:
+        if row == 0 or row >= len(self.starts):  # an empty node may stand behind the last row
             return True
+        before = self.data[self.starts[row] : byte]
         return not before.strip() and not self.joins(row - 1)
 
     def joins(self, row: int) -> bool:
