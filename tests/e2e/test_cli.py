@@ -273,7 +273,7 @@ def test_a_budget_below_what_is_never_dropped(cli: Cli, leap: Repo) -> None:
     for _ in range(9):
         assert done.code == 2
         assert "give at least --budget " in done.err
-        need = int(done.err.rsplit("--budget ", 1)[1].split()[0])
+        need = int(done.err.rsplit("--budget ", 1)[1].split()[0].rstrip(","))
         assert need > 40
         done = cli("select", ask, "--budget", str(need), cwd=leap.root)
         if done.code == 0:
