@@ -85,6 +85,8 @@ class Declared:
             return
         path, qualname = _key(self._symbols[id])
         yield path, qualname
+        if qualname in self._whole.get(path, ()):
+            yield path, ""
         owner, _, name = qualname.rpartition(".")
         if self._symbols[id].kind is SymbolKind.CLASS:
             yield from ((path, f"{qualname}.{constructor}") for constructor in _CONSTRUCTORS)

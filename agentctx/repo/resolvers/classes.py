@@ -20,6 +20,7 @@ class Classes:
         self._tables = tables
         self._rules = rules
         self._type_ids = type_ids
+        self._in_one_file = type(rules).same_class is Rules.same_class
         self._parts: dict[str, Ids] = {}
         self._bases: dict[str, tuple[Ids, bool]] = {}
         self._orders: dict[str, Ids] = {}
@@ -44,6 +45,8 @@ class Classes:
         return self._parts[cls]
 
     def _same_name(self, qualname: str, path: str) -> Ids:
+        if self._in_one_file:
+            return self._tables.by_file[path].get(qualname, ())
         ids = self._tables.by_qualname.get(qualname, ())
         return tuple(id for id in ids if self._rules.same_class(path, self._tables.symbols[id].path))
 

@@ -59,6 +59,7 @@ class CapturedResolver:
         self._values: dict[tuple[str, str | None, str], Value] = {}
         self._open: list[tuple[str, str | None, str]] = []  # values that are being looked up
         self._is_cut = False
+        self._receivers: dict[tuple[str, str | None, str, str | None], Value] = {}
         self._guessed: dict[tuple[bool, str, str], Answer] = {}
 
     def links(self, file: FileSyntax) -> Iterator[Link]:
@@ -76,16 +77,20 @@ class CapturedResolver:
             if reference.name in self.rules.super_names:
                 return self._super_call(reference)
             named = self.names.name(reference.path, reference.scope, reference.name)
-            answer = self._answer(replace(named, ids=self._fitting(named.ids, reference.role)))
+            answer = self._answer(self._fitted(named, reference.role))
             return self._called(reference, self._implied(reference) if answer is _UNKNOWN else answer)
         if reference.receiver == "?":
             return self._guess(reference)
         first, rest = split(reference.receiver)
         if first in self.rules.super_names:
             return self._super(reference)
-        value = self._start(reference, first)
-        for part in rest:
-            value = self._step(value, part) if value else value
+        key = (reference.path, reference.scope, reference.receiver, reference.receiver_type)
+        if key not in self._receivers:
+            value = self._start(reference, first)
+            for part in rest:
+                value = self._step(value, part) if value else value
+            self._receivers[key] = value
+        value = self._receivers[key]
         return self._called(reference, self._member(value, reference)) if value else self._guess(reference)
 
     def _implied(self, reference: Reference) -> Answer:
@@ -249,7 +254,7 @@ class CapturedResolver:
         made = self.tables.classes(value.ids) if name in self.rules.makers and reference.role is Role.CALL else ()
         ids = self._members(value, name) or made
         if ids:
-            return replace(self._answer(Found(self._fitting(ids, reference.role))), via=value.via)
+            return self._answer(Found(self._fitting(ids, reference.role), via=value.via))
         if value.space is not None:
             found = self.names.inside(Found(space=value.space, via=value.via), name)
             return self._answer(found) if found else self._missing(name)
@@ -301,6 +306,10 @@ class CapturedResolver:
     def _missing(self, name: str) -> Answer:
         """For a member that isn't where it should be: what nobody defines here is made elsewhere."""
         return _UNKNOWN if name in self.tables.members or name in self.tables.names else _EXTERNAL
+
+    def _fitted(self, found: Found, role: Role) -> Found:
+        ids = self._fitting(found.ids, role)
+        return found if ids == found.ids else replace(found, ids=ids)
 
     def _fitting(self, ids: Ids, role: Role) -> Ids:
         """Of a function and a value of one name the one that is called, or the one that isn't; types without `impl`."""
@@ -398,7 +407,7 @@ class CapturedResolver:
             unit=item.unit,
         )
         found = self.names.imported(item)
-        found = replace(found, ids=self._fitting(found.ids, Role.IMPORT))
+        found = self._fitted(found, Role.IMPORT)
         if item.name is None and found.space is not None:  # all of a module, whatever stands for it
             found = replace(found, ids=())
         answer = self._answer(found)
