@@ -39,6 +39,7 @@ class LspOracle:
         self._server = server
         self._root = root.resolve()
         self._seconds = seconds
+        self._paths: dict[str, str | None] = {}
         self._last_id = 0
         self.failures = 0  # questions that the server answered with an error
         try:
@@ -114,10 +115,14 @@ class LspOracle:
 
     def _place(self, item: Mapping[str, Any]) -> Place:
         start = (item.get("targetSelectionRange") or item["range"])["start"]
-        uri = item.get("targetUri") or item["uri"]
-        path = Path(unquote(urlsplit(uri).path))
-        inside = path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else None
-        return Place(inside, start["line"], start["character"])
+        return Place(self._inside(item.get("targetUri") or item["uri"]), start["line"], start["character"])
+
+    def _inside(self, uri: str) -> str | None:
+        """The path in the repository, None outside of it."""
+        if uri not in self._paths:
+            path = Path(unquote(urlsplit(uri).path))
+            self._paths[uri] = path.relative_to(self._root).as_posix() if path.is_relative_to(self._root) else None
+        return self._paths[uri]
 
     # ------------------------------------------------------------ messages
 
