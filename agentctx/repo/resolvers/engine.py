@@ -5,34 +5,18 @@ One engine for all families; what differs stands in their `Rules`. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-from agentctx.repo.resolvers.names import Found, Names
-from agentctx.repo.resolvers.rules import Rules, Space
+from agentctx.repo.resolvers.exports import Found
+from agentctx.repo.resolvers.names import Names
+from agentctx.repo.resolvers.rules import Rules
 from agentctx.repo.resolvers.tables import Ids, Tables
-from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, Symbol, SymbolKind
+from agentctx.repo.resolvers.values import CALLABLE, NO_VALUE, Value, Values, split
+from agentctx.source import FileSyntax, Import, Link, Reference, Resolution, Role, SymbolKind
 
 MAX_CANDIDATES = 8
-MAX_STEPS = 12
-MAX_VALUES = 16  # that one value is followed through
-_CALLABLE = (SymbolKind.FUNCTION, SymbolKind.METHOD)
 _HOLDERS = (SymbolKind.CONSTANT, SymbolKind.FIELD)
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """What an expression is: definitions themselves, an instance of types, a module, or something outside."""
-
-    ids: Ids = ()
-    instance: Ids = ()
-    space: Space | None = None
-    external: bool = False
-    via: int | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.ids or self.instance or self.external) or self.space is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +28,6 @@ class Answer:
 
 _EXTERNAL = Answer(Resolution.EXTERNAL)
 _UNKNOWN = Answer(Resolution.UNKNOWN)
-_NO_VALUE = Value()
 
 
 class CapturedResolver:
@@ -56,9 +39,7 @@ class CapturedResolver:
         self.rules = rules(known, configs)
         self.names = Names(self.tables, self.rules)
         self.classes = self.names.classes
-        self._values: dict[tuple[str, str | None, str], Value] = {}
-        self._open: list[tuple[str, str | None, str]] = []  # values that are being looked up
-        self._is_cut = False
+        self.values = Values(self.names)
         self._receivers: dict[tuple[str, str | None, str, str | None], Value] = {}
         self._guessed: dict[tuple[bool, str, str], Answer] = {}
 
@@ -88,7 +69,7 @@ class CapturedResolver:
         if key not in self._receivers:
             value = self._start(reference, first)
             for part in rest:
-                value = self._step(value, part) if value else value
+                value = self.values.step(value, part) if value else value
             self._receivers[key] = value
         value = self._receivers[key]
         return self._called(reference, self._member(value, reference)) if value else self._guess(reference)
@@ -110,8 +91,8 @@ class CapturedResolver:
         for id in answer.targets:
             symbol = self.tables.symbols.get(id)
             if symbol is not None and symbol.kind in _HOLDERS and symbol.type is None and symbol.value.startswith("="):
-                value = self.value(symbol.path, symbol.parent, symbol.value[1:])
-                behind += [one for one in value.ids if self.tables.symbols[one].kind in (*_CALLABLE, SymbolKind.CLASS)]
+                value = self.values.value(symbol.path, symbol.parent, symbol.value[1:])
+                behind += [one for one in value.ids if self.tables.symbols[one].kind in (*CALLABLE, SymbolKind.CLASS)]
         if not behind:
             return answer
         return replace(answer, targets=tuple(dict.fromkeys((*answer.targets, *behind)))[:MAX_CANDIDATES])
@@ -135,112 +116,12 @@ class CapturedResolver:
         path, scope = reference.path, reference.scope
         told = reference.receiver_type
         if told == "?":
-            return _NO_VALUE
+            return NO_VALUE
         if told is not None and told.startswith("="):
-            return self.value(path, scope, told[1:])
+            return self.values.value(path, scope, told[1:])
         if told is not None:
-            return self._instance(path, scope, told)
-        return self.value(path, scope, first)
-
-    def value(self, path: str, scope: str | None, chain: str) -> Value:
-        """What a chain (`repo.chains`) is, seen from a scope."""
-        key = (path, scope, chain)
-        if key in self._values:
-            return self._values[key]
-        if len(self._open) > MAX_VALUES:
-            self._is_cut = True
-            return _NO_VALUE
-        self._values[key] = _NO_VALUE  # a cycle
-        self._open.append(key)
-        first, rest = split(chain)
-        value = self._first(path, scope, first)
-        for part in rest[:MAX_STEPS]:
-            value = self._step(value, part) if value else value
-        self._open.pop()
-        if self._is_cut:  # what was cut short here may be known when it is asked for by itself
-            del self._values[key]
-            self._is_cut = bool(self._open)
-        else:
-            self._values[key] = value
-        return value
-
-    def _first(self, path: str, scope: str | None, first: str) -> Value:
-        if first.startswith("<"):
-            return self._instance(path, scope, first[1:-1])
-        name, called = first.removesuffix("()"), first.endswith("()")
-        if name in self.rules.own_names:
-            around = self.names.class_around(scope)
-            return Value(instance=around, space=None if around else self.names.object_around(scope))
-        if name in self.rules.super_names:
-            around = self.names.class_around(scope)
-            return Value(instance=tuple(base for cls in around for base in self.classes.bases(cls)[0]))
-        if name in self.rules.type_names:
-            around = self.names.class_around(scope)
-            return Value(instance=around) if called else Value(ids=around)
-        return self._typed(self.names.name(path, scope, name), called=called)
-
-    def _instance(self, path: str, scope: str | None, written: str) -> Value:
-        ids = self.names.type_ids(path, scope, written)
-        if ids:
-            return Value(instance=ids)
-        found = self.names.dotted(path, scope, written)
-        return Value(ids=found.ids if self.rules.objects else (), external=found.external)
-
-    def _step(self, value: Value, part: str) -> Value:
-        name, called = part.removesuffix("()"), part.endswith("()")
-        if value.external:
-            return value
-        if called and name in self.rules.makers and self.tables.classes(value.ids):
-            return Value(instance=self.tables.classes(value.ids), via=value.via)
-        ids = self._members(value, name)
-        if not ids and value.space is not None:
-            found = self.names.inside(Found(space=value.space, via=value.via), name)
-            return self._typed(found, called=called, around=value)
-        if not ids:
-            return value if name in self.rules.passthrough else _NO_VALUE
-        return self._typed(Found(ids, via=value.via), called=called, around=value)
-
-    def _members(self, value: Value, name: str) -> Ids:
-        owners = (*value.instance, *value.ids)
-        return tuple(dict.fromkeys(id for owner in owners for id in self.names.members_of(owner, name)))
-
-    def _typed(self, found: Found, *, called: bool, around: Value = _NO_VALUE) -> Value:
-        """The value of what was found, or of calling it."""
-        if found.space is not None and not found.ids and called:
-            main = self.names.export(found.space, "default")
-            return self._typed(replace(main, via=found.via), called=True) if main.ids else _NO_VALUE
-        if found.external or (found.space is not None and not found.ids):
-            return Value(space=found.space, external=found.external, via=found.via)
-        ids: list[str] = []
-        made: list[Value] = []
-        for id in found.ids:
-            symbol = self.tables.symbols[id]
-            is_type = symbol.kind is SymbolKind.CLASS
-            given = _NO_VALUE if is_type else self._given(symbol, around, called=called)
-            made.append(Value(instance=(id,)) if is_type and called else given)
-            if not called and (is_type or symbol.type is None or not given):
-                ids.append(id)
-        return _united(ids, made, None if called else found.space, found.via)
-
-    def _given(self, symbol: Symbol, around: Value, *, called: bool) -> Value:
-        """What a definition that is no type holds; what calling it gives."""
-        is_function = symbol.kind in _CALLABLE and not self.rules.reads(symbol)
-        if is_function and not called:
-            return _NO_VALUE
-        if symbol.type is not None:
-            return self._type_of(symbol, around)
-        if symbol.value == "=this" and around:
-            return around
-        scope = symbol.id if symbol.kind in _CALLABLE else symbol.parent
-        if symbol.value.startswith("="):
-            return self.value(symbol.path, scope, symbol.value[1:] + ("()" if called and not is_function else ""))
-        return self._instance(symbol.path, scope, symbol.value) if symbol.value else _NO_VALUE
-
-    def _type_of(self, symbol: Symbol, around: Value) -> Value:
-        assert symbol.type is not None
-        if around.instance and symbol.type in (self.rules.type_names | self.rules.own_names):
-            return Value(instance=around.instance)
-        return self._instance(symbol.path, symbol.id, symbol.type)
+            return self.values.instance(path, scope, told)
+        return self.values.value(path, scope, first)
 
     # ------------------------------------------------------------ members
 
@@ -252,7 +133,7 @@ class CapturedResolver:
         if value.external or (name in self.rules.constructors and reference.role is Role.ATTRIBUTE):
             return _EXTERNAL
         made = self.tables.classes(value.ids) if name in self.rules.makers and reference.role is Role.CALL else ()
-        ids = self._members(value, name) or made
+        ids = self.values.members(value, name) or made
         if ids:
             return self._answer(Found(self._fitting(ids, reference.role), via=value.via))
         if value.space is not None:
@@ -319,7 +200,7 @@ class CapturedResolver:
         defined = [id for id in ids if symbols[id].form != "impl"] or list(ids)
         if role not in (Role.CALL, Role.ATTRIBUTE):
             return tuple(defined)
-        kinds = (*_CALLABLE, SymbolKind.CLASS)
+        kinds = (*CALLABLE, SymbolKind.CLASS)
         fitting = [id for id in defined if (symbols[id].kind in kinds) is (role is Role.CALL)]
         return tuple(fitting or defined)
 
@@ -361,7 +242,7 @@ class CapturedResolver:
         if not in_test:
             ids = tuple(id for id in ids if not self.tables.files[self.tables.symbols[id].path].is_test)
         if reference.role is Role.CALL:
-            ids = tuple(id for id in ids if self.tables.symbols[id].kind in _CALLABLE) or ids
+            ids = tuple(id for id in ids if self.tables.symbols[id].kind in CALLABLE) or ids
         if not ids or reference.name in self.rules.builtin_members | self.rules.passthrough:
             return _EXTERNAL if not ids else Answer(Resolution.AMBIGUOUS, self._nearest(ids, reference.path))
         owners = {self.tables.symbols[id].qualname.rpartition(".")[0] for id in ids}
@@ -388,7 +269,7 @@ class CapturedResolver:
             if symbol is not None and symbol.kind is SymbolKind.CLASS:
                 for name in sorted(self.rules.constructors | {symbol.name}):
                     ids = self.classes.member(id, name)
-                    made += [one for one in ids if self.tables.symbols[one].kind in _CALLABLE]
+                    made += [one for one in ids if self.tables.symbols[one].kind in CALLABLE]
         if made:
             name = self.tables.symbols[made[0]].name
             owner = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
@@ -414,25 +295,6 @@ class CapturedResolver:
         # An import brings in all that has the name.
         state = Resolution.RESOLVED if answer.targets else answer.state
         return _link(reference, replace(answer, state=state, via=None))
-
-
-def _united(ids: Iterable[str], values: Sequence[Value], space: Space | None, via: int | None) -> Value:
-    """All that the values are, and the definitions `ids` themselves."""
-    every = dict.fromkeys((*ids, *(id for value in values for id in value.ids)))
-    instance = dict.fromkeys(id for value in values for id in value.instance)
-    space = space or next((value.space for value in values if value.space is not None), None)
-    external = not every and not instance and space is None and any(value.external for value in values)
-    return Value(tuple(every), tuple(instance), space, external, via)
-
-
-@lru_cache(maxsize=8192)
-def split(chain: str) -> tuple[str, tuple[str, ...]]:
-    """`<a.B>.c.d()` -> ('<a.B>', ('c', 'd()'))."""
-    if chain.startswith("<"):
-        head, _, tail = chain.partition(">")
-        return head + ">", tuple(part for part in tail.split(".") if part)
-    first, *rest = chain.split(".")
-    return first, tuple(rest)
 
 
 def _link(reference: Reference, answer: Answer) -> Link:
