@@ -1,7 +1,6 @@
 """TypeScript's own server as the oracle of JavaScript and TypeScript.
 
-It is asked through its own protocol (`protocol.d.ts` of the npm package): one JSON object a line goes in, messages
-with a `Content-Length` come out. All files are one external project, whatever the repository's configuration leaves
+All files are one external project, whatever the repository's configuration leaves
 out (tests, as a rule); of that configuration only what says where modules are is kept.
 """
 
@@ -10,17 +9,15 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from agentctx.bench.oracle import Answer, Place, Position
+from agentctx.bench.tsserver_connection import Connection
 from agentctx.errors import UnavailableError
 from agentctx.repo.resolvers.javascript_configs import compiler_options
 
@@ -80,25 +77,18 @@ class TsServerOracle:
         self._root = root.resolve()
         self._paths = paths
         self._options = _project_options(self._root, configs)
-        self._seconds = seconds
         self._texts: dict[str, str] = {}
         self._starts: dict[str, list[int]] = {}  # file -> where its lines start
-        self._last = 0
-        self.failures = 0  # questions that the server answered with an error
-        try:
-            self._process = subprocess.Popen(
-                program.command,
-                cwd=self._root,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError as error:
-            raise UnavailableError(f"can't start {program.command[0]}: {error.strerror}") from error
+        self._connection = Connection(program.name, program.command, self._root, seconds)
 
     @property
     def name(self) -> str:
         return self._program.name
+
+    @property
+    def failures(self) -> int:
+        """Questions that the server answered with an error."""
+        return self._connection.failures
 
     def __enter__(self) -> TsServerOracle:
         project = {
@@ -108,28 +98,21 @@ class TsServerOracle:
             "typeAcquisition": {"enable": False},
         }
         try:
-            self._ask("openExternalProject", [project])
+            self._connection.ask("openExternalProject", [project])
         except UnavailableError:
-            self._close()
+            self._connection.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        with suppress(BrokenPipeError):  # what was not sent to a server that is gone
-            _stream(self._process.stdin).close()
-        _stream(self._process.stdout).close()
+        self._connection.close()
 
     def definitions(self, path: str, positions: Sequence[Position]) -> list[Answer]:
         """Declarations; behind those of a declaration file also what it declares, in the code beside it."""
         file = str(self._root / path)
-        self._send("open", {"file": file})
+        self._connection.send("open", {"file": file})
         questions = [{"file": file, "line": at.line + 1, "offset": at.column + 1} for at in positions]
         bodies = list(self._in_batches("definition-full", questions))
         found = [self._declared(body) for body in bodies]
@@ -139,7 +122,7 @@ class TsServerOracle:
         behind = self._in_batches("findSourceDefinition", [questions[at] for at in declared])
         for at, body in zip(declared, behind, strict=True):
             found[at] |= self._places(body)
-        self._send("close", {"file": file})
+        self._connection.send("close", {"file": file})
         return [tuple(sorted(places, key=lambda p: (p.path or "", p.line, p.column))) for places in found]
 
     def _declared(self, body: Any) -> set[Place]:
@@ -217,55 +200,9 @@ class TsServerOracle:
     def _place(self, item: Mapping[str, Any]) -> Place:
         return Place(self._inside(item["file"]), item["start"]["line"] - 1, item["start"]["offset"] - 1)
 
-    # ------------------------------------------------------------ messages
-
     def _in_batches(self, command: str, questions: Sequence[Mapping[str, object]]) -> Iterator[Any]:
         for start in range(0, len(questions), BATCH):
-            yield from self._ask(command, questions[start : start + BATCH])
-
-    def _ask(self, command: str, questions: Sequence[Mapping[str, object]]) -> list[Any]:
-        """The bodies of the answers, in the order of the questions."""
-        asked = [self._send(command, arguments) for arguments in questions]
-        watchdog = Timer(self._seconds, self._process.kill)
-        watchdog.start()
-        answers: dict[int, Any] = {}
-        try:
-            while len(answers) < len(asked):
-                message = self._receive()
-                if message.get("type") == "response" and message["request_seq"] in asked:
-                    # One question that the server stumbles over is one that it can't answer.
-                    self.failures += not message["success"]
-                    answers[message["request_seq"]] = message.get("body")
-        finally:
-            watchdog.cancel()
-        return [answers[number] for number in asked]
-
-    def _send(self, command: str, arguments: Mapping[str, object]) -> int:
-        self._last += 1
-        message = {"seq": self._last, "type": "request", "command": command, "arguments": arguments}
-        try:
-            stream = _stream(self._process.stdin)
-            stream.write(json.dumps(message).encode() + b"\n")
-            stream.flush()
-        except OSError as error:
-            raise self._ended() from error
-        return self._last
-
-    def _receive(self) -> Mapping[str, Any]:
-        stream = _stream(self._process.stdout)
-        length = 0
-        while line := stream.readline():
-            key, _, value = line.decode("ascii", "replace").partition(":")
-            if key.lower() == "content-length":
-                length = int(value)
-            elif not line.strip() and length:
-                message: Mapping[str, Any] = json.loads(stream.read(length))
-                return message
-        raise self._ended()
-
-    def _ended(self) -> UnavailableError:
-        hint = f"run it by hand: {' '.join(self._program.command)}"
-        return UnavailableError(f"{self.name} ended, or gave no answer in {self._seconds:g} s", hint=hint)
+            yield from self._connection.ask(command, questions[start : start + BATCH])
 
 
 def _project_options(root: Path, configs: Mapping[str, bytes]) -> dict[str, object]:
@@ -300,9 +237,3 @@ def _line_starts(text: str) -> list[int]:
 
 def _is_declaration(place: Place) -> bool:
     return place.path is not None and place.path.endswith(_DECLARATIONS)
-
-
-def _stream(stream: Any) -> BinaryIO:
-    assert stream is not None
-    made: BinaryIO = stream
-    return made
