@@ -115,6 +115,8 @@ class Classes:
         found: list[str] = []
         seen = [cls]
         for at in seen:
+            if len(seen) > MAX_ORDER:
+                break
             own = self.own(at, name)
             if own or self._tables.symbols[at].form != "type":
                 found += own or self.member(at, name)

@@ -12,6 +12,7 @@ from agentctx.source import Import, SymbolKind
 
 MANY = 4  # files of a module from which on they aren't asked one by one
 MAX_DEPTH = 12  # of re-exports; longer chains are cycles
+MAX_OPEN = 32  # imports that lead to each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +52,28 @@ class Exports:
         self._imported: dict[tuple[str, int, str, str | None], Found] = {}
         self._open: set[tuple[str, str]] = set()
         self._n_open = 0  # imports that are being looked up
+        self.is_cut = False  # whether one of them led through more than can be followed
         self._exported: dict[tuple[Space, str], Found] = {}
 
     def imported(self, item: Import) -> Found:
         """What an import brings in."""
         key = (item.path, item.unit, item.module, item.name)
-        if key not in self._imported:
-            self._imported[key] = NOTHING
-            self._n_open += 1
-            found = self._find_import(item)
-            self._n_open -= 1
-            self._imported[key] = Found(found.ids, found.space, found.external, item.unit) if found else found
-        return self._imported[key]
+        if key in self._imported:
+            return self._imported[key]
+        if self._n_open >= MAX_OPEN:
+            self.is_cut = True
+            return NOTHING
+        self._imported[key] = NOTHING  # a cycle
+        self._n_open += 1
+        found = self._find_import(item)
+        self._n_open -= 1
+        found = Found(found.ids, found.space, found.external, item.unit) if found else found
+        if self.is_cut:  # what was cut short here may be known when it is asked for by itself
+            del self._imported[key]
+            self.is_cut = self._n_open > 0
+        else:
+            self._imported[key] = found
+        return found
 
     def _find_import(self, item: Import) -> Found:
         spaces = self._rules.spaces(item)

@@ -30,6 +30,8 @@ class Names:
         if found is None:
             self._known[key] = NOTHING  # a cycle finds nothing
             found = self._known[key] = self._name(path, scope, name)
+            if self._exports.is_cut:
+                del self._known[key]
         return found
 
     def _name(self, path: str, scope: str | None, name: str) -> Found:
