@@ -25,6 +25,7 @@ from agentctx.source import FileSyntax
 
 INDEX_FILE = "index.sqlite3"  # in the cache folder
 MAX_BYTES = 2 * 1024 * 1024 * 1024
+MARK_SECONDS = 24 * 3600
 KEYS_PER_QUERY = 500  # SQLite's lowest limit of variables is 999
 LAYOUT = 3
 _SCHEMA = (
@@ -87,7 +88,17 @@ class SyntaxCache:
         by_key, notes = self._db.read(lambda db: dict(_select(db, "key, value", keys)), nothing)
         if notes:
             return Found({}, notes)
+        self._mark_used()
         return self._decoded(files, keys, by_key)
+
+    def _mark_used(self) -> None:
+        """Once a day: a repository that is only read must not look forgotten. That it can't be marked harms nobody."""
+        query = "SELECT used FROM owners WHERE root = ?"
+        row, _ = self._db.read(lambda db: db.execute(query, (self._root,)).fetchone(), None)
+        if row is not None and time.time() - row[0] > MARK_SECONDS:
+            self._db.write(
+                lambda db: db.execute("UPDATE owners SET used = ? WHERE root = ?", (time.time(), self._root))
+            )
 
     def _decoded(self, files: Sequence[FileKey], keys: Sequence[str], by_key: Mapping[str, bytes]) -> Found:
         syntax: dict[str, FileSyntax] = {}

@@ -47,7 +47,7 @@ class Database:
         except (sqlite3.Error, OSError) as error:
             return otherwise, (self.complaint(error),)
 
-    def write(self, change: Callable[[sqlite3.Connection], None]) -> tuple[str, ...]:
+    def write(self, change: Callable[[sqlite3.Connection], object]) -> tuple[str, ...]:
         """Runs `change` in one transaction; gives notes when that failed. A file that is no cache is replaced."""
         try:
             try:
@@ -62,7 +62,7 @@ class Database:
             return (self.complaint(error),)
         return ()
 
-    def _write(self, change: Callable[[sqlite3.Connection], None]) -> None:
+    def _write(self, change: Callable[[sqlite3.Connection], object]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as db:
             if not _layout(db):

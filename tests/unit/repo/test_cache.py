@@ -182,6 +182,32 @@ def test_show_and_clear(cache: SyntaxCache, tmp_path: Path) -> None:
         folder.clear()
 
 
+def test_what_is_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    texts = {root: "".join(f"name_{root}_{n} = {n}\n" for n in range(300)) for root in "abc"}
+    files = {root: [source(f"{root}{i}.py", f"# {i}\n{texts[root]}") for i in range(20)] for root in "abc"}
+    for root in "abc":
+        index(files[root], SyntaxCache(path, root=root))
+    size = SyntaxCache(path).show().n_bytes
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE owners SET used = 1000 * (unicode(root) - 96)")
+    assert index(files["a"], SyntaxCache(path, root="a")).hits == 20  # used again, after a long time
+    index([source("d.py", "x = 1\n")], SyntaxCache(path, root="d", max_bytes=int(size * 0.95)))
+    assert [len(SyntaxCache(path).get(files[root]).syntax) for root in "abc"] == [20, 0, 20]
+
+
+def test_one_repository_alone_forgets_its_older_half(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    files = [source(f"a{i}.py", "".join(f"name_{i}_{j} = {j}\n" for j in range(300))) for i in range(20)]
+    index(files, SyntaxCache(path))
+    size = SyntaxCache(path).show().n_bytes
+    result = index([source("new.py", "x = 1\n")], SyntaxCache(path, max_bytes=int(size * 0.8)))
+    assert result.notes == ()
+    hits = [len(SyntaxCache(path).get([file]).syntax) for file in files]
+    assert hits[0] == 0
+    assert hits[-1] == 1
+
+
 def test_a_process_that_lives_on_parses_only_what_changed() -> None:
     one, two = source("a.py", b"x = 1\n"), source("b.py", b"def f():\n    pass\n")
     memory: dict[str, FileSyntax] = {}
