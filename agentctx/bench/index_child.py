@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import sys
 import time
@@ -48,8 +49,19 @@ def _survey(root: Path, cache: Path, processes: int | None) -> dict[str, float]:
 def peak_rss(processes: int) -> int:
     """Bytes; an upper bound: this process's peak, and its largest child's for each of its workers."""
     unit = 1 if sys.platform == "darwin" else 1024
-    own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return unit * (own + processes * child)
+    child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return _own_peak(unit) + processes * unit * child
+
+
+def _own_peak(unit: int) -> int:
+    """Linux keeps `ru_maxrss` over exec, so it would hold the peak of whoever started this process; VmHWM doesn't."""
+    try:
+        found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text("ascii"), re.MULTILINE)
+    except OSError:
+        found = None
+    if found is not None:
+        return int(found[1]) * 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _cpu() -> float:

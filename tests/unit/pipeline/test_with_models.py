@@ -129,7 +129,8 @@ def test_scores_decide_among_what_is_not_pinned(leap: Repo, services: TinyServic
     by_rank = selected(leap, services, drafter="none", budget=1400)
     sparse = selected(leap, services, budget=1400, force_sparse=True)
     assert by_rank.report.decision.mode == "text"
-    scored = [unit for unit in sparse.report.units if unit.kept and unit.tier == 3]
+    chosen = [unit for unit in sparse.report.units if unit.kept and unit.tier == 3]
+    scored = [unit for unit in chosen if not unit.why.startswith("belongs to ")]
     assert scored
     assert all(unit.score > 0 for unit in scored)
 
@@ -198,7 +199,7 @@ def test_without_a_window_it_fits_the_context(leap: Repo, services: TinyServices
 
 @pytest.mark.parametrize("drafter", ["none", "small"])
 def test_on_omission_dense_keeps_the_window(leap: Repo, services: TinyServices, drafter: str) -> None:
-    tight = {"drafter": drafter, "budget": 500, "force_sparse": drafter != "none"}
+    tight = {"drafter": drafter, "budget": 350, "force_sparse": drafter != "none"}
     flagged = selected(leap, services, on_omission=OnOmission.FLAG, **tight).report
     assert any(omission.severity == "error" for omission in flagged.omissions.findings)
     report = selected(leap, services, on_omission=OnOmission.DENSE, **tight).report
