@@ -17,10 +17,11 @@ _BODIES = (SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CLASS)
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Lines of a file that a change added or edited, and lines after which it took something away."""
+    """Lines of a file that a change added or edited, with their text; lines after which it took something away."""
 
     lines: tuple[LineSpan, ...] = ()
     cuts: tuple[int, ...] = ()
+    text: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.lines or self.cuts)
@@ -54,7 +55,8 @@ def touched_by(changes: Iterable[FileChange]) -> dict[str, Touched]:
     for path, all_of_it in by_path.items():
         staged = [change for change in all_of_it if change.source is ChangeSource.STAGED] or all_of_it
         lines = sorted({span for change in staged for span in change.lines})
-        out[path] = Touched(tuple(lines), tuple(sorted({cut for change in staged for cut in change.cuts})))
+        cuts = tuple(sorted({cut for change in staged for cut in change.cuts}))
+        out[path] = Touched(tuple(lines), cuts, "\n".join(change.added for change in staged))
     return out
 
 
@@ -92,7 +94,7 @@ def _weighed(symbols: Sequence[Symbol], touched: Touched) -> list[tuple[str, int
 
 
 def _users(file: FileSyntax, graph: RepoGraph, touched: Touched) -> frozenset[str]:
-    """Definitions of the file that use one that the change touches: a helper, a fixture, a table of cases.
+    """Definitions of the file that use one that the change touches: a helper, a fixture, a table of cases, an import.
 
     What stands in a test class speaks for the tests of that class.
     """
@@ -107,7 +109,25 @@ def _users(file: FileSyntax, graph: RepoGraph, touched: Touched) -> frozenset[st
         for test, fixtures in graph.fixtures.items():
             if inner.intersection(fixtures):
                 users.add(test)
+    users.update(_importing(file, touched, parents))
     return frozenset(users) or frozenset(id for id in parents if shells.intersection(_upwards(parents[id], parents)))
+
+
+def touched_imports(file: FileSyntax, touched: Touched) -> frozenset[str]:
+    """Names that touched imports bind: those that stand in touched lines, else all of the statement."""
+    hit = [one for one in file.imports if one.alias and touched.weight(file.units[one.unit].lines)]
+    words = frozenset(re.findall(r"\w+", touched.text))
+    written = [one for one in hit if one.alias in words or one.module in touched.text]
+    return frozenset(one.alias for one in written or hit)
+
+
+def _importing(file: FileSyntax, touched: Touched, parents: Mapping[str, str | None]) -> Iterable[str]:
+    """Definitions that use what a touched import statement brings in, by the name that it binds."""
+    names = touched_imports(file, touched)
+    for reference in file.references if names else ():
+        receiver = reference.receiver or ""
+        if (receiver.partition(".")[0] if receiver not in ("", "?") else reference.name) in names:
+            yield from _upwards(reference.scope, parents)
 
 
 def _upwards(symbol: str | None, parents: Mapping[str, str | None]) -> Iterable[str]:

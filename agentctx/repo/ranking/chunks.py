@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from agentctx.source import FileSyntax, SymbolKind, UnitKind
 
 IMPORTS = "@imports"
+LARGEST = 4000  # bytes of a top-level statement that is one chunk
 _FUNCTIONS = (SymbolKind.FUNCTION, SymbolKind.METHOD)
 
 
@@ -29,13 +30,13 @@ class Chunk:
 
 def chunks_of(file: FileSyntax, data: bytes) -> list[Chunk]:
     """The chunks of one file, in the order in which they begin. Every unit is in exactly one."""
-    owner = owners(file)
+    owner, statement = owners(file), _statements(file)
     groups: dict[str, list[int]] = {}
     for unit in file.units:
         if unit.symbol is not None:
             key = owner[unit.symbol]
         else:
-            key = f"{file.path}{IMPORTS}" if unit.kind is UnitKind.IMPORT else f"{file.path}@{unit.index}"
+            key = f"{file.path}{IMPORTS}" if unit.kind is UnitKind.IMPORT else f"{file.path}@{statement[unit.index]}"
         groups.setdefault(key, []).append(unit.index)
     return [_chunk(file, data, key, units, key in owner) for key, units in groups.items()]
 
@@ -44,6 +45,22 @@ def _chunk(file: FileSyntax, data: bytes, key: str, units: list[int], is_symbol:
     spans = [file.units[unit].span for unit in units]
     text = b"".join(data[span.start : span.end] for span in spans).decode("utf-8", "replace")
     return Chunk(key, file.path, tuple(units), key if is_symbol else None, text)
+
+
+def _statements(file: FileSyntax) -> list[int]:
+    """Of each unit the first one of its top-level statement: `get("fresh", function () {...})` is read as one thing.
+
+    A statement that is as large as a file (a wrapper around all of it) falls apart into its units; so does plain text,
+    whose outline isn't code.
+    """
+    roots = [unit.spine[0] if unit.spine else unit.index for unit in file.units]
+    if file.language is None:
+        return list(range(len(roots)))
+    sizes: dict[int, int] = {}
+    for unit in file.units:
+        if unit.symbol is None and unit.kind is not UnitKind.IMPORT:
+            sizes[roots[unit.index]] = sizes.get(roots[unit.index], 0) + len(unit.span)
+    return [root if sizes.get(root, 0) <= LARGEST else index for index, root in enumerate(roots)]
 
 
 def owners(file: FileSyntax) -> dict[str, str]:

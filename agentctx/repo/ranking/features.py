@@ -23,6 +23,7 @@ from agentctx.repo.ranking.nodes import CALL, OVERRIDE, TYPE, USE, Nodes, build_
 from agentctx.repo.ranking.queries import Queries, queries
 from agentctx.repo.ranking.scales import grouped_max, ranks, scaled
 from agentctx.repo.ranking.text import Counts, Floats, Ints, bm25, count_terms, coverage
+from agentctx.repo.ranking.twins import twins
 from agentctx.source import RepoGraph, SymbolKind
 
 _ASIDE = re.compile(r"(^|/)(docs?|examples?|benchmarks?|bench|scripts|tools)/|(^|/)(setup|noxfile|conf)\.py$")
@@ -56,6 +57,7 @@ class Table:
     unit_numbers: Ints
     unit_counts: Counts
     heat: Floats  # (nodes,): mass of the walk from the tests
+    twin: tuple[Floats, Floats]  # of each unit: see `ranking.twins`
 
     def column(self, name: str) -> Floats:
         return np.asarray(self.values[:, self.names.index(name)], dtype=np.float64)
@@ -78,6 +80,8 @@ def table(
     columns: dict[str, Floats] = {}
     columns |= _text(asked, unit_counts, unit_rows, len(rows))
     columns |= _literals(asked, texts, unit_rows, len(rows))
+    twin = twins(texts, asked.lost, unit_scores(asked, unit_counts, "removed"))
+    columns |= _twins(twin, unit_rows, len(rows))
     columns |= name_features(graph, nodes, rows, asked, located, task)
     walked, heat = walk_features(Asked(graph, data, task, evidence, located), nodes, rows, texts)
     columns |= walked
@@ -87,7 +91,9 @@ def table(
     columns["task.changed"] = np.full(len(rows), math.log2(1 + asked.n_changed))
     columns |= _past(graph, nodes, rows, located, task, history)
     values = np.round(np.stack(list(columns.values()), axis=1), DIGITS) if len(rows) else np.zeros((0, len(columns)))
-    return Table(nodes, rows, tuple(columns), values, asked, tuple(texts), unit_rows, unit_numbers, unit_counts, heat)
+    return Table(
+        nodes, rows, tuple(columns), values, asked, tuple(texts), unit_rows, unit_numbers, unit_counts, heat, twin
+    )
 
 
 def _unit_texts(graph: RepoGraph, data: Mapping[str, bytes], nodes: Nodes, rows: Ints) -> tuple[list[str], Ints, Ints]:
@@ -125,6 +131,17 @@ def _text(asked: Queries, units: Counts, unit_rows: Ints, n: int) -> dict[str, F
             out[f"text.{name}.share"] = held
             out[f"text.{name}.rarest"] = rarest
     return out
+
+
+def unit_scores(asked: Queries, units: Counts, query: str) -> Floats:
+    """BM25 of each unit for a query of `asked.terms`."""
+    mask = np.array([term in asked.terms[query] for term in asked.wanted], dtype=np.bool_)
+    return bm25(units, mask, units.idf())
+
+
+def _twins(twin: tuple[Floats, Floats], unit_rows: Ints, n: int) -> dict[str, Floats]:
+    near, held = (grouped_max(values, unit_rows, n) for values in twin)
+    return {"twin.near": near, "twin.near.rank": ranks(near), "twin.held": np.log1p(held)}
 
 
 def _literals(asked: Queries, texts: Sequence[str], unit_rows: Ints, n: int) -> dict[str, Floats]:

@@ -29,11 +29,12 @@ def name_features(
     tests = sorted({graph.symbols[test].path for test in located.failing_tests} | {ref.path for ref in task.tests})
     names = (
         "own", "own.changed", "own.removed", "inner", "class", "class.changed", "title", "joined", "parts", "part",
-        "module", "folder",
+        "module", "folder", "bound",
     )  # fmt: skip
     out = {f"name.{name}": np.zeros(len(rows)) for name in names}
     modules: dict[str, tuple[float, float]] = {}
     part_rarity = _part_rarity(graph)
+    bound = _binders(graph, asked.bound)
     said = frozenset(part for name in asked.names for part in parts(name))
     run_together = "\n".join(sorted({_joined(name) for name in (*asked.names, *asked.titles)}))
     for row, node in enumerate(rows.tolist()):
@@ -52,6 +53,7 @@ def name_features(
             _is_joined(symbol, run_together, rarity),
             *_parts_said(symbol, said, part_rarity),
             *modules[chunk.path],
+            bound.get(chunk.path, 0.0),
         )
         for column, value in zip(out.values(), facts, strict=True):
             column[row] = value
@@ -118,6 +120,23 @@ def _parts_said(symbol: Symbol | None, said: frozenset[str], rarity: Mapping[str
     found = [rarity[part] for part in own if part in said]
     total = sum(rarity[part] for part in own)
     return (sum(found) / total if total else 0.0), max(found, default=0.0)
+
+
+def _binders(graph: RepoGraph, names: frozenset[str]) -> dict[str, float]:
+    """Path -> how rare it is among the files outside of tests to use a name that the tests now import differently."""
+    users: dict[str, set[str]] = {}
+    if names:
+        for path, file in graph.files.items():
+            used = {one.name for one in file.references} | {one.alias for one in file.imports}
+            used |= {one.receiver.partition(".")[0] for one in file.references if one.receiver}
+            for name in used & names:
+                if not file.is_test:
+                    users.setdefault(name, set()).add(path)
+    out: dict[str, float] = {}
+    for paths in users.values():
+        for path in paths:
+            out[path] = max(out.get(path, 0.0), len(paths) ** -0.5)
+    return out
 
 
 def _module(path: str, tests: Sequence[str]) -> tuple[float, float]:

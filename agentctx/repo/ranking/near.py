@@ -74,6 +74,7 @@ def walk_features(asked: Asked, nodes: Nodes, rows: Ints, texts: Sequence[str]) 
         "walk.only": _only(nodes, seeds, named),
         "walk.reach": _reach(asked, nodes),
         "walk.import": _imported(asked, nodes),
+        "walk.import.file": _imported_files(nodes, _on_lines(nodes, frozenset(lines))),
         "walk.missing": _missing(asked, nodes, seeds),
     }
     out: dict[str, Floats] = {}
@@ -177,6 +178,13 @@ def _imported(asked: Asked, nodes: Nodes) -> Floats:
         if nodes.chunks[int(nodes.source[edge])].path in paths:
             out[int(nodes.target[edge])] = 1.0
     return out
+
+
+def _imported_files(nodes: Nodes, changed: Mask) -> Floats:
+    """1 for everything in files that changed lines of the tests import from."""
+    files = np.unique(nodes.file[nodes.target[nodes.edges((IMPORT,)) & changed]])
+    found: Floats = np.isin(nodes.file, files) * 1.0
+    return found
 
 
 def _missing(asked: Asked, nodes: Nodes, seeds: Floats) -> Floats:

@@ -25,7 +25,7 @@ PARTS = (
     "part.text.rank", "part.string", "part.phrase", "part.heat", "part.heat.max", "part.kind", "part.lines",
     "part.depth", "part.place", "part.number", "part.of", "part.first", "part.last", "part.before", "part.after",
     "part.returns", "part.raises", "part.decides", "part.chunk", "part.chunk.rank", "part.chunk.kind",
-    "part.chunk.size",
+    "part.chunk.size", "part.twin", "part.twin.own", "part.twin.held",
 )  # fmt: skip
 
 
@@ -43,6 +43,7 @@ def part_features(graph: RepoGraph, made: Table, chosen: Ints) -> tuple[Ints, Fl
     columns += [np.array([bool(word.search(text)) for text in texts], dtype=np.float64) for word in _WORDS.values()]
     columns += [np.zeros(len(units)), np.zeros(len(units))]
     columns += [made.column("shape.kind")[chosen][of], made.column("shape.size")[chosen][of]]
+    columns += _twins(made, units, of)
     return units, np.round(np.stack(columns, axis=1), DIGITS) if len(units) else np.zeros((0, len(PARTS)))
 
 
@@ -70,6 +71,12 @@ def _text(made: Table, units: Ints, of: Ints) -> list[Floats]:
 def _literals(made: Table, texts: list[str]) -> list[Floats]:
     same, pairs = overlap(texts, made.queries.strings, made.queries.lines)
     return [np.log1p(same), np.log1p(pairs)]
+
+
+def _twins(made: Table, units: Ints, of: Ints) -> list[Floats]:
+    near, held = (values[units] for values in made.twin)
+    n = int(of.max()) + 1 if len(of) else 0
+    return [near, near / np.maximum(grouped_max(near, of, n), 1e-9)[of], np.log1p(held)]
 
 
 def _heat(graph: RepoGraph, made: Table, units: Ints) -> list[Floats]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from agentctx.prompt import Evidence, Task
 from agentctx.repo.locate import Located
-from agentctx.repo.locate_tests import Touched, touched_by
+from agentctx.repo.locate_tests import Touched, touched_by, touched_imports
 from agentctx.repo.ranking.literals import literals
+from agentctx.repo.ranking.twins import lost_lines
 from agentctx.repo.terms import query_terms
 from agentctx.source import RepoGraph
 
@@ -31,6 +32,8 @@ class Queries:
     lines: tuple[str, ...]
     n_changed: int = 0
     titles: tuple[str, ...] = ()  # names of the failing tests
+    lost: tuple[str, ...] = ()  # lines that the change took from the tests
+    bound: frozenset[str] = frozenset()  # names that changed import lines of the tests bind
 
     @property
     def wanted(self) -> list[str]:
@@ -66,6 +69,8 @@ def queries(graph: RepoGraph, data: Mapping[str, bytes], task: Task, evidence: E
         n_changed=sum(len(span) for change in touched.values() for span in change.lines),
         lines=tuple(dict.fromkeys((*evidence.error_lines, *task.request.splitlines()))),
         titles=tuple(graph.symbols[test].name for test in located.failing_tests),
+        lost=lost_lines(removed, lines.split("\n")),
+        bound=_bound(graph, touched),
     )
 
 
@@ -93,6 +98,12 @@ def touched_tests(graph: RepoGraph, task: Task, evidence: Evidence, located: Loc
     changed = touched_by(change for change in evidence.changes if change.is_test and change.path in graph.files)
     paths = [path for path in sorted(changed) if path in files] or sorted(changed)
     return {path: changed[path] for path in paths}
+
+
+def _bound(graph: RepoGraph, touched: Mapping[str, Touched]) -> frozenset[str]:
+    """What the changed imports of the tests bring in, by the names that they bind."""
+    found = (touched_imports(graph.files[path], change) for path, change in touched.items())
+    return frozenset().union(*found)
 
 
 def changed_lines(data: Mapping[str, bytes], touched: Mapping[str, Touched]) -> list[str]:

@@ -35,6 +35,7 @@ _SIMPLE = {
     "name.inner": 0.2,
     "literal.string.scaled": 0.4,
     "literal.phrase.scaled": 0.4,
+    "twin.near": 0.5,
     "walk.only": 0.4,
     "walk.back.first": 0.2,
     "file.sum.text.changed": 0.3,
@@ -49,6 +50,7 @@ _SIMPLE = {
 WORDS = {
     "text": "text of the evidence",
     "literal": "strings of the evidence",
+    "twin": "like lines that the tests lost",
     "name": "named in the evidence",
     "walk": "called from the test",
     "file": "in a file that fits",
