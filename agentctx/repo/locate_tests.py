@@ -101,7 +101,8 @@ def _users(file: FileSyntax, graph: RepoGraph, touched: Touched) -> frozenset[st
     inner = {s.id for s in file.symbols if touched.weight(s.lines) and s.kind is not SymbolKind.CLASS}
     shells = {s.id for s in file.symbols if touched.weight(s.lines) and s.kind is SymbolKind.CLASS and s.is_test}
     parents = {symbol.id: symbol.parent for symbol in file.symbols}
-    users: set[str] = set()
+    users = set(_importing(file, touched, parents))
+    inner |= users
     if inner:
         for link in graph.links:
             if link.reference.path == file.path and inner.intersection(link.targets):
@@ -109,7 +110,6 @@ def _users(file: FileSyntax, graph: RepoGraph, touched: Touched) -> frozenset[st
         for test, fixtures in graph.fixtures.items():
             if inner.intersection(fixtures):
                 users.add(test)
-    users.update(_importing(file, touched, parents))
     return frozenset(users) or frozenset(id for id in parents if shells.intersection(_upwards(parents[id], parents)))
 
 

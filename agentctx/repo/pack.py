@@ -41,6 +41,7 @@ class Packed:
 
 
 TEST_SHARE = 0.25  # of the window, at most; as much again for the log
+MANY_TESTS = 8  # more tests than people name: they say less than the code, and get half of the share
 _SPARE = (8, 32, 128, 512)  # tokens that the next round leaves, as long as the estimates were too low; then all
 
 
@@ -97,7 +98,8 @@ def _fixed_blocks(
     chat = frame.chat
     between = chat.before_user or "\n\n"  # without a chat template the two would run into each other
     before = [_scaffold(Section.SYSTEM, [chat.before_system, frame.system, between, "Repository code:\n\n"])]
-    tests, test_notes = test_blocks(given, tokenizer, int(window * TEST_SHARE), links)
+    share = TEST_SHARE if len(given.located.failing_tests) <= MANY_TESTS else TEST_SHARE / 2
+    tests, test_notes = test_blocks(given, tokenizer, int(window * share), links)
     log, log_notes = log_pieces(given.evidence, tokenizer, int(window * TEST_SHARE))
     request = Piece(("request", 1), UnitKind.REQUEST, f"{frame.request}\n".encode("utf-8", "surrogateescape"))
     after = [

@@ -27,7 +27,7 @@ def test_blocks(given: PackInput, tokenizer: Tokenizer, room: int, links: Links)
     if in_part:
         n_all = len(symbols) + len(given.located.test_units)
         what = f"{in_part} of {n_all} failing tests and fixtures are packed in part or not at all"
-        notes = (f"{what}: they exceed a quarter of the window",)
+        notes = (f"{what}: they need more than the {room} tokens of the window that are for tests",)
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     blocks = file_blocks(given, units, Section.TESTS, {})
     return blocks, notes

@@ -168,8 +168,47 @@ def test_a_changed_fixture_speaks_for_the_tests_that_use_it(graph: RepoGraph) ->
     assert found.failing_tests == ("tests/test_shapes.py::test_area",)
 
 
-def test_changed_imports_alone_mean_all_tests(graph: RepoGraph) -> None:
-    assert len(changed_tests(graph, "tests/test_shapes.py", (1, 2)).failing_tests) == 3
+def test_a_changed_import_speaks_for_the_tests_that_use_it(graph: RepoGraph) -> None:
+    """By themselves or through a fixture; one that nothing uses speaks for all."""
+    found = changed_tests(graph, "tests/test_shapes.py", (2, 2))
+    assert found.failing_tests == ("tests/test_shapes.py::test_scale", "tests/test_shapes.py::test_area")
+
+
+GROUPED = """import os
+from shapes import (
+    LIMIT,
+    scale,
+)
+
+
+def check(x):
+    assert scale(x)
+
+
+def test_limit():
+    assert LIMIT == 9
+
+
+def test_scale():
+    check(1)
+
+
+def test_more():
+    assert True
+"""
+
+
+def test_of_an_import_statement_the_names_on_changed_lines_count() -> None:
+    graph = graph_of({"shapes.py": CODE, "test_them.py": GROUPED})
+    change = FileChange(
+        "test_them.py", ChangeSource.STAGED, "modified", (LineSpan(4, 4),), added="    scale,\n", is_test=True
+    )
+    evidence = Evidence(changes=(change,))
+    found = locate(Task(tests=(TestRef("test_them.py"),)), evidence, graph)
+    assert found.failing_tests == ("test_them.py::test_scale",)
+    nobody = replace(change, lines=(LineSpan(1, 1),), added="import os\n")
+    found = locate(Task(tests=(TestRef("test_them.py"),)), replace(evidence, changes=(nobody,)), graph)
+    assert len(found.failing_tests) == 3
 
 
 HELPED = """import shapes
