@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -52,19 +52,38 @@ def _parsed(parser: Parser, data: bytes) -> Node | None:
 
     How often the parser asks for text measures its work, the same on every machine: about 50 times for a file as
     people write them, millions of times in the worst case. Past the limit the text ends.
+
+    That tree would ask for the texts of its nodes in the same way, so it is made once more of the bytes, which takes
+    little time: nothing has changed, and what is there is used again.
     """
     left = MAX_READS + len(data) // 64
 
-    def read(at: int, _: object) -> bytes:
+    def read(at: int, _: object) -> memoryview | bytes:
         nonlocal left
         left -= 1
-        return data[at : at + CHUNK] if left > 0 else b""
+        return _BUFFER.holding(data[at : at + CHUNK]) if left > 0 else b""
 
-    root = parser.parse(read).root_node
-    if left <= 0:
-        return None
-    left = sys.maxsize  # from here on it is asked for texts of nodes
-    return root
+    tree = parser.parse(read)
+    return parser.parse(data, tree).root_node if left > 0 else None
+
+
+class _Buffer(threading.local):
+    """Lends the same objects again and again, because the binding (0.26) never gives back what a callback returns:
+    with objects of its own, each reading of a file would leave a copy of it in memory. One for each thread."""
+
+    def __init__(self) -> None:
+        self._data = bytearray(CHUNK)
+        self._views: dict[int, memoryview] = {}
+
+    def holding(self, part: bytes) -> memoryview:
+        """`part`, until the next call; at most CHUNK bytes."""
+        self._data[: len(part)] = part
+        if len(part) not in self._views:
+            self._views[len(part)] = memoryview(self._data)[: len(part)]
+        return self._views[len(part)]
+
+
+_BUFFER = _Buffer()
 
 
 def readable(data: bytes) -> bytes:

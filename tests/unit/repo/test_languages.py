@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from agentctx.repo import languages, trees
@@ -152,3 +154,15 @@ def test_a_group_of_fifty_lines_is_left_out_in_parts() -> None:
     syntax = parse(source("a.c", f"static const int t[][2] = {{\n{entries}}};\n"))
     assert len(syntax.units) == 2 + 1000 / 8
     assert max(len(unit.lines) for unit in syntax.units) == 8
+
+
+def test_reading_a_file_often_leaves_nothing_in_memory() -> None:
+    text = b"def f(a):\n    return a + 1\n" * 4000
+    tree_of(text, "python")
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            tree_of(text, "python")
+        assert tracemalloc.get_traced_memory()[0] < len(text)
+    finally:
+        tracemalloc.stop()
