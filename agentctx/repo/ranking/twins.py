@@ -55,12 +55,11 @@ def twins(texts: Sequence[str], lost: Sequence[str], shared: Floats) -> tuple[Fl
     if not wanted or not len(chosen):
         return near, held
     found = [(unit, shape) for unit in chosen.tolist() for shape in shapes(texts[unit])]
-    rarity = _rarity([shape for _, shape in found])
+    lines = _Lines(wanted, _rarity([shape for _, shape in found]))
     known: dict[Shape, tuple[float, float]] = {}
-    holders = _holders(wanted)
     for unit, shape in found:
         if shape not in known:
-            known[shape] = _best(shape, wanted, holders, rarity)
+            known[shape] = lines.best(shape)
         likest, weight = known[shape]
         if likest > near[unit]:
             near[unit], held[unit] = likest, weight
@@ -82,28 +81,28 @@ def _rarity(lines: Sequence[Shape]) -> dict[Pair, float]:
     return {pair: float(np.log(1 + (n - count + 0.5) / (count + 0.5))) for pair, count in counts.items()}
 
 
-def _holders(wanted: Sequence[Shape]) -> dict[Pair, list[int]]:
-    out: dict[Pair, list[int]] = {}
-    for number, shape in enumerate(wanted):
-        for pair in shape:
-            out.setdefault(pair, []).append(number)
-    return out
+class _Lines:
+    """The lost lines, by the pairs that they hold."""
 
+    def __init__(self, wanted: Sequence[Shape], rarity: Mapping[Pair, float]) -> None:
+        self._rarity = rarity
+        most = max(rarity.values(), default=1.0)  # stands for a pair that no line of the code has
+        self._weights = np.array([sum(rarity.get(pair, most) for pair in sorted(shape)) for shape in wanted])
+        holders: dict[Pair, list[int]] = {}
+        for number, shape in enumerate(wanted):
+            for pair in shape:
+                holders.setdefault(pair, []).append(number)
+        self._holders = {pair: np.array(numbers, dtype=np.int64) for pair, numbers in holders.items()}
 
-def _best(
-    shape: Shape, wanted: Sequence[Shape], holders: Mapping[Pair, Sequence[int]], rarity: Mapping[Pair, float]
-) -> tuple[float, float]:
-    """Likeness and shared weight of the wanted line that is most like this one."""
-    most = max(rarity.values(), default=1.0)  # stands for a pair that no line of the code has
-    common: dict[int, list[float]] = {}
-    for pair in sorted(shape):
-        for number in holders.get(pair, ()):
-            common.setdefault(number, []).append(rarity[pair])
-    own = sum(rarity[pair] for pair in sorted(shape))
-    best = (0.0, 0.0)
-    for number, weights in common.items():
-        shared = sum(weights)
-        other = sum(rarity.get(pair, most) for pair in sorted(wanted[number]))
-        union = own + other - shared
-        best = max(best, (round(shared / union, 6) if union > 0 else 0.0, shared))
-    return best
+    def best(self, shape: Shape) -> tuple[float, float]:
+        """Likeness and shared weight of the lost line that is most like this one."""
+        pairs = sorted(pair for pair in shape if pair in self._holders)
+        if not pairs:
+            return 0.0, 0.0
+        held = [self._holders[pair] for pair in pairs]
+        weights = np.repeat([self._rarity[pair] for pair in pairs], [len(numbers) for numbers in held])
+        shared = np.bincount(np.concatenate(held), weights=weights, minlength=len(self._weights))
+        own = sum(self._rarity[pair] for pair in sorted(shape))
+        likeness = np.round(shared / np.maximum(own + self._weights - shared, 1e-9), 6)
+        at = int(np.lexsort((shared, likeness))[-1])
+        return float(likeness[at]), float(shared[at])
