@@ -17,7 +17,6 @@ from agentctx.assemble import Gap, elision_line, indentation
 from agentctx.bench.mutate import mutated
 from agentctx.prompt import PromptFile
 from agentctx.repo import languages
-from agentctx.repo.logs import read_logs
 from agentctx.repo.parse import parse
 from agentctx.repo.trees import TooHard, count_errors
 from agentctx.source import FileSyntax, SourceFile
@@ -73,26 +72,6 @@ def fuzz(files: dict[str, list[Path]], n_files: int, seed: int) -> FuzzResult:
         if random.random() >= 1 / 8:
             data = mutated(data, random)
         result.failures += _checked(_source(path, data, language), random, number, result)
-    return result
-
-
-def fuzz_logs(folders: Sequence[Path], n_files: int, seed: int) -> FuzzResult:
-    """Reads `n_files` mutations of the logs (`*.log`, `*.txt`) below the folders."""
-    result = FuzzResult()
-    logs = sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".log", ".txt"))
-    for number in range(n_files if logs else 0):
-        random = Random(f"{seed}:{number}")
-        path = random.choice(logs)
-        data = mutated(path.read_bytes()[:MAX_BYTES], random)
-        result.n_files += 1
-        start = process_time()
-        try:
-            read_logs([(path.name, data)], ["src/a.py", "tests/test_a.py", "lib/b.js", "pkg/c.go", "src/main.rs"])
-        except Exception as error:  # noqa: BLE001 - as above
-            detail = f"{type(error).__name__}: {error}"
-            result.failures.append(Failure("crash", "log", path.name, number, detail, whole=False))
-        result.seconds += process_time() - start
-        result.n_bytes += len(data)
     return result
 
 

@@ -32,8 +32,7 @@ def test_whole_and_broken_samples(tmp_path: Path) -> None:
     assert shown["files"]["n_files"] == 56
     assert len(shown["files"]["by_language"]) == 14
     assert {failure["kind"] for failure in shown["files"]["failures"]} <= {"errors"}
-    assert shown["logs"]["n_files"] == 5
-    assert not shown["logs"]["failures"]
+    assert (shown["logs"]["n"], shown["logs"]["failures"]) == (5, [])
 
 
 def test_one_language_as_text(tmp_path: Path) -> None:
@@ -43,6 +42,12 @@ def test_one_language_as_text(tmp_path: Path) -> None:
     assert "5 files" in ran.output
     assert "go 5;" in ran.output
     assert "0 crashes" in ran.output
+    ran = CliRunner().invoke(main, ["bench", "fuzz", str(tmp_path), "--files", "0", "--logs", "4"])
+    assert ran.output.startswith("4 mutated logs, ")
+    assert ran.output.endswith(" failing tests found in them\n0 failures\n")
+    (tmp_path / "a.log").unlink()
+    ran = CliRunner().invoke(main, ["bench", "fuzz", str(tmp_path), "--files", "0", "--logs", "4"])
+    assert "no logs" in str(ran.exception)
     ran = CliRunner().invoke(main, ["bench", "fuzz", str(tmp_path), "--language", "cobol"])
     assert "no files in cobol" in str(ran.exception)
 
