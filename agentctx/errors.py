@@ -52,7 +52,11 @@ class TaskError(UsageError):
 
 
 class BudgetError(UsageError):
-    pass
+    """`need`: tokens that would have been enough for what was packed, where that is known."""
+
+    def __init__(self, message: str, *, hint: str | None = None, need: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.need = need
 
 
 class ConflictError(AgentctxError):

@@ -83,6 +83,7 @@ class Fitter:
                 f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
                 "surroundings",
                 hint=f"give at least --budget {least}, or choose --over-budget raise",
+                need=least,
             )
         return best
 

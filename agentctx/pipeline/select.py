@@ -11,7 +11,7 @@ from math import ceil
 from pathlib import Path
 
 from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
-from agentctx.errors import UsageError
+from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
 from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
@@ -28,13 +28,14 @@ from agentctx.prompt import (
     Selection,
     Task,
     TokenizedPrompt,
+    Tokenizer,
 )
 from agentctx.repo.coverage import Coverage
 from agentctx.repo.history import History
 from agentctx.repo.languages import comment_of
 from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
-from agentctx.repo.pack import Frame, pack
+from agentctx.repo.pack import Frame, Packed, pack
 from agentctx.repo.packfiles import PackInput
 from agentctx.repo.rank import Ranked, rank
 from agentctx.repo.ranking.model import load
@@ -50,6 +51,7 @@ from agentctx.spec.windows import score_in_windows
 
 SYSTEM = "You fix bugs. Read the code, the failing test and its output, then answer exactly as asked."
 RECENT = 0.5  # recency from which on a file is likely to be edited again; see `repo.history`
+ADVICES = 12  # budgets that are tried for one that is enough
 DEFAULT_REQUEST = "Make the failing test pass."
 
 
@@ -149,42 +151,86 @@ def select_for(
     drafter = _drafter(options, services)
     main = main or drafter
     tokenizer = main.tokenizer if main is not None else services.tokenizer(options)
-    sizes = _sizes(options, main)
     services.progress("packing")
-    with clock.stage("pack"):
-        packed = pack(_pack_input(understood), frame, tokenizer, sizes.window, sizes.limit)
-        tokenized = tokenize(packed.document, tokenizer)
-    limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
+    packed, chosen = _packed(understood, frame, options, main, tokenizer, clock)
+    document, tokenized = chosen.tokenized.document, chosen.tokenized
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
-    with clock.stage("pins"):
-        known = PromptIndex(packed.document)
-        pins = collect(packed.document, tokenized, index=known)
-    chosen = Fitter(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
-    decision, best, extra = _decide(chosen, drafter, main, services)
+    try:
+        decision, best, extra = _decide(chosen, drafter, main, services)
+    except BudgetError as error:
+        raise _advised(error, understood, frame, options, main, tokenizer) from error
     if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
-        best = _whole_window(chosen, rank_scores(packed.document))
+        best = _whole_window(chosen, rank_scores(document))
         decision = replace(decision, mode="dense", reason=f"--on-omission dense: the selection had dropped {names}")
-    findings += _guessed(packed.document) + list(best.selection.findings) + list(extra)
+    findings += _guessed(document) + list(best.selection.findings) + list(extra)
     kept = best.n_tokens
     report = RunReport(
         command=command,
         repo=understood.index.row,
         task=understood.task,
-        budget=BudgetRow(best.selection.limit, sizes.window, tokenized.n_tokens, kept, tokenizer.name),
+        budget=BudgetRow(best.selection.limit, _sizes(options, main).window, tokenized.n_tokens, kept, tokenizer.name),
         decision=decision,
-        units=unit_rows(tokenized, best.selection, pins, known),
+        units=unit_rows(tokenized, best.selection, chosen.pins, chosen.index),
         omissions=best.omissions,
         findings=tuple(dict.fromkeys(findings)),
         skipped=understood.index.skipped,
         timings=dict(clock.seconds),
         cache={**understood.index.cache, "drafter_prefix_tokens": 0, "selection": "miss"},
         failing_tests=understood.located.failing_tests,
-        targets=packed.document.facts.targets,
-        targets_guessed=packed.document.facts.targets_guessed,
+        targets=document.facts.targets,
+        targets_guessed=document.facts.targets_guessed,
     )
     return Outcome(report, tokenized, best.selection, best.text, understood)
+
+
+def _packed(
+    understood: Understood,
+    frame: Frame,
+    options: RunOptions,
+    main: Model | None,
+    tokenizer: Tokenizer,
+    clock: Clock,
+) -> tuple[Packed, Fitter]:
+    """The packed window, and what selects from it."""
+    sizes = _sizes(options, main)
+    with clock.stage("pack"):
+        packed = pack(_pack_input(understood), frame, tokenizer, sizes.window, sizes.limit)
+        tokenized = tokenize(packed.document, tokenizer)
+    limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
+    with clock.stage("pins"):
+        known = PromptIndex(packed.document)
+        pins = collect(packed.document, tokenized, index=known)
+    return packed, Fitter(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
+
+
+def _advised(
+    error: BudgetError,
+    understood: Understood,
+    frame: Frame,
+    options: RunOptions,
+    main: Model | None,
+    tokenizer: Tokenizer,
+) -> BudgetError:
+    """The error with a budget that was tried: a larger one packs more, and more may have to be kept then."""
+    if error.need is None:
+        return error
+    need = error.need
+    for _ in range(ADVICES):
+        window = max(options.window, need) if options.window is not None else None
+        tried = replace(options, budget=need, keep=None, window=window)
+        try:
+            _, fitter = _packed(understood, frame, tried, main, tokenizer, Clock())
+            fitter.as_text(rank_scores(fitter.tokenized.document))
+        except BudgetError as again:
+            if again.need is None or again.need <= need:
+                break  # the window is as large as the model's context
+            need = again.need
+        else:
+            hint = (error.hint or "").replace(f"--budget {error.need}", f"--budget {need}")
+            return BudgetError(error.message, hint=hint, need=need)
+    return error
 
 
 def _drafter(options: RunOptions, services: Services) -> Model | None:
