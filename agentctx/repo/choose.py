@@ -137,7 +137,7 @@ def choose(
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     scores = {
         (one.path, unit): (one.score, one.why)
-        for one in offered
+        for one in reversed(offered)  # the best offer of a unit counts: imports are offered twice
         for unit in one.units
         if chooser.chosen.has((one.path, unit))
     }

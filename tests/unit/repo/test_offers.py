@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from agentctx.repo.choose import choose
+from agentctx.repo.locate import Located
 from agentctx.repo.offers import IMPORT_WORTH, Limits, Offer, offers
 from agentctx.repo.parse import parse
 from agentctx.repo.rank import Chunk, Ranked, chunks_of
 from agentctx.source import FileSyntax, SourceFile
+from tests.unit.repo.test_graph_cases import graph_of
 
 SMALL = "import os\nfrom re import sub\n\n\ndef small(a):\n    b = a + 1\n    c = b + 1\n    d = c + 1\n    return d\n"
 LARGE = "\n\ndef large(a):\n" + "".join(f"    if a == {n}:\n" + f"        a = a + {n}\n" * 6 for n in range(20))
@@ -82,3 +85,11 @@ def test_chunk_order_breaks_ties() -> None:
 def test_chunks_have_the_shape_that_offers_take() -> None:
     file = parsed("m.py", SMALL)
     assert all(isinstance(chunk, Chunk) and chunk.units for chunk in chunks_of(file, SMALL.encode()))
+
+
+def test_of_two_offers_of_a_unit_the_better_counts() -> None:
+    """Imports are offered with their file and as what they are."""
+    graph = graph_of({"m.py": SMALL})
+    offered = [Offer("m.py", (0,), 0.4, "with its file"), Offer("m.py", (0, 1), 0.1, "by itself")]
+    found = choose(graph, {}, Located(), (), offered, lambda keys: [1] * len(keys), 1000, 1000)
+    assert found.scores == {("m.py", 0): (0.4, "with its file"), ("m.py", 1): (0.1, "by itself")}
