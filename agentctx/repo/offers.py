@@ -16,7 +16,7 @@ from agentctx.source import FileSyntax, UnitKind
 
 BYTES_PER_TOKEN = 4
 WHOLE_SHARE = 1 / 8  # of the budget: larger chunks are offered in parts
-SIZE_POWER = 0.15  # scores are divided by size ** this: 1 would be worth per token, but large chunks hold more edits
+SIZE_POWER = 0.55  # scores are divided by size ** this: 1 would be worth per token, but large chunks hold more edits
 LEAST_SIZE = 160  # bytes: below, the lines that name a file and mark gaps cost as much as the code
 IMPORT_WORTH = 0.5  # of the best chunk of the file
 

@@ -40,7 +40,7 @@ def test_the_code_to_edit_comes_first(repo: Callable[[str], Repo], case: dict[st
     log = (REPOS / case["project"] / case["log"]).read_bytes()
     task = Task(request=case["request"], logs=((case["log"], log),))
     ranking = understand(repo(case["project"]).root, task, PlainServices(), Clock()).ranking
-    within = len(ranking) // 4 if case["project"] in INDIRECT else 2
+    within = -(-len(ranking) // 4) if case["project"] in INDIRECT else 2
     assert case["target"].replace("#", "::") in [one.chunk.id for one in ranking[:within]]
 
 
