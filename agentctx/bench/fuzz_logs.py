@@ -53,7 +53,8 @@ class LogFuzz:
 def seeds_below(folders: Sequence[Path]) -> list[Seed]:
     """Logs (`*.log`, `*.txt`, and code blocks so named in `*.md`) below the folders, sorted by path."""
     found: list[Seed] = []
-    for path in sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES):
+    logs = (path for folder in folders for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+    for path in sorted(logs):
         data = path.read_bytes()
         blocks = _BLOCK.findall(data) if path.suffix == ".md" else [data]
         paths = _PATHS.search(data) if path.suffix == ".md" else None

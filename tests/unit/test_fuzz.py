@@ -21,6 +21,7 @@ def write_samples(folder: Path) -> None:
     for files in samples().values():
         for name, data in files[:1]:
             (folder / name).write_bytes(data)
+    (folder / "named.txt").mkdir()
     (folder / "a.log").write_text("FAILED tests/test_a.py::test_x - assert 1 == 2\n")
 
 

@@ -48,15 +48,16 @@ def fuzz(
         raise UsageError(f"no files in {', '.join(unknown)} below these folders", hint=f"There are: {known}.")
     chosen = {name: paths for name, paths in found.items() if not language or name in language}
     done = bench.fuzz(chosen, files, seed)
+    if form == "text" and done.n_files:
+        click.echo(_text(done, show))
     seeds = fuzz_logs.seeds_below(folders) if logs else []
     if logs and not seeds:
         raise UsageError("no logs (*.log, *.txt, or code blocks so named in *.md) below these folders")
     read = fuzz_logs.run(logs, seed, seeds)
     if form == "json":
         echo_json({"files": asdict(done), "logs": asdict(read)})
-    else:
-        texts = [_text(done, show)] * bool(done.n_files) + [_logs_text(read, show)] * bool(logs)
-        click.echo("\n".join(texts))
+    elif logs:
+        click.echo(_logs_text(read, show))
     if read.failures or any(failure.whole or failure.kind != "errors" for failure in done.failures):
         raise SystemExit(1)
 
