@@ -53,9 +53,9 @@ def _statements(file: FileSyntax) -> list[int]:
     A statement that is as large as a file (a wrapper around all of it) falls apart into its units; so does plain text,
     whose outline isn't code.
     """
-    roots = [unit.spine[0] if unit.spine else unit.index for unit in file.units]
     if file.language is None:
-        return list(range(len(roots)))
+        return list(range(len(file.units)))
+    roots = [unit.spine[0] if unit.spine else unit.index for unit in file.units]
     sizes: dict[int, int] = {}
     for unit in file.units:
         if unit.symbol is None and unit.kind is not UnitKind.IMPORT:

@@ -22,7 +22,7 @@ from agentctx.repo.ranking.near import Asked, walk_features
 from agentctx.repo.ranking.nodes import CALL, OVERRIDE, TYPE, USE, Nodes, build_nodes
 from agentctx.repo.ranking.queries import Queries, queries
 from agentctx.repo.ranking.scales import grouped_max, ranks, scaled
-from agentctx.repo.ranking.text import Counts, Floats, Ints, bm25, count_terms, coverage
+from agentctx.repo.ranking.text import Counts, Floats, Ints, bm25, count_terms, coverage, mask_of
 from agentctx.repo.ranking.twins import twins
 from agentctx.source import RepoGraph, SymbolKind
 
@@ -80,7 +80,8 @@ def table(
     columns: dict[str, Floats] = {}
     columns |= _text(asked, unit_counts, unit_rows, len(rows))
     columns |= _literals(asked, texts, unit_rows, len(rows))
-    twin = twins(texts, asked.lost, unit_scores(asked, unit_counts, "removed"))
+    lost = mask_of(asked.terms["removed"], asked.wanted)
+    twin = twins(texts, asked.lost, bm25(unit_counts, lost, unit_counts.idf()))
     columns |= _twins(twin, unit_rows, len(rows))
     columns |= name_features(graph, nodes, rows, asked, located, task)
     walked, heat = walk_features(Asked(graph, data, task, evidence, located), nodes, rows, texts)
@@ -119,7 +120,7 @@ def _text(asked: Queries, units: Counts, unit_rows: Ints, n: int) -> dict[str, F
     wanted = asked.wanted
     out: dict[str, Floats] = {}
     for name, terms in asked.terms.items():
-        mask = np.array([term in terms for term in wanted], dtype=np.bool_)
+        mask = mask_of(terms, wanted)
         score = bm25(chunks, mask, idf)
         out[f"text.{name}"] = scaled(score)
         out[f"text.{name}.rank"] = ranks(score)
@@ -131,12 +132,6 @@ def _text(asked: Queries, units: Counts, unit_rows: Ints, n: int) -> dict[str, F
             out[f"text.{name}.share"] = held
             out[f"text.{name}.rarest"] = rarest
     return out
-
-
-def unit_scores(asked: Queries, units: Counts, query: str) -> Floats:
-    """BM25 of each unit for a query of `asked.terms`."""
-    mask = np.array([term in asked.terms[query] for term in asked.wanted], dtype=np.bool_)
-    return bm25(units, mask, units.idf())
 
 
 def _twins(twin: tuple[Floats, Floats], unit_rows: Ints, n: int) -> dict[str, Floats]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from agentctx.repo.ranking.text import Floats
+from agentctx.repo.ranking.text import Floats, rarities
 
 _STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"' r"|'((?:[^'\\\n]|\\.)*)'" r"|`((?:[^`\\\n]|\\.)*)`")
 _HOLE = re.compile(r"\$?\{[^{}]*\}|%[-+ #0-9.]*[a-zA-Z]|\\[nrt]")
@@ -55,10 +55,5 @@ def overlap(texts: Sequence[str], strings: Iterable[str], lines: Iterable[str]) 
 
 
 def _weights(found: Sequence[tuple[object, ...]]) -> Floats:
-    counts: dict[object, int] = {}
-    for things in found:
-        for thing in things:
-            counts[thing] = counts.get(thing, 0) + 1
-    n = len(found)
-    idf = {thing: np.log(1 + (n - count + 0.5) / (count + 0.5)) for thing, count in counts.items()}
+    idf = rarities(found)
     return np.array([sum(idf[thing] for thing in things) for things in found], dtype=np.float64)

@@ -125,13 +125,13 @@ def _parts_said(symbol: Symbol | None, said: frozenset[str], rarity: Mapping[str
 def _binders(graph: RepoGraph, names: frozenset[str]) -> dict[str, float]:
     """Path -> how rare it is among the files outside of tests to use a name that the tests now import differently."""
     users: dict[str, set[str]] = {}
-    if names:
-        for path, file in graph.files.items():
-            used = {one.name for one in file.references} | {one.alias for one in file.imports}
-            used |= {one.receiver.partition(".")[0] for one in file.references if one.receiver}
-            for name in used & names:
-                if not file.is_test:
-                    users.setdefault(name, set()).add(path)
+    for file in graph.files.values() if names else ():
+        if file.is_test:
+            continue
+        used = {one.name for one in file.references} | {one.alias for one in file.imports}
+        used |= {one.receiver.partition(".")[0] for one in file.references if one.receiver}
+        for name in used & names:
+            users.setdefault(name, set()).add(file.path)
     out: dict[str, float] = {}
     for paths in users.values():
         for path in paths:

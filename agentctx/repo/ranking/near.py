@@ -53,7 +53,8 @@ def walk_features(asked: Asked, nodes: Nodes, rows: Ints, texts: Sequence[str]) 
     module = np.array([1.0 if chunk.path in paths else 0.0 for chunk in nodes.chunks]) * nodes.is_test
     lines = _changed_lines(asked)
     strong, wide, named = nodes.edges(_STRONG), nodes.edges(_WIDE), nodes.edges((*_STRONG, NAMED))
-    changed = named & _on_lines(nodes, frozenset(lines))
+    touched = _on_lines(nodes, frozenset(lines))
+    changed = named & touched
     novel = named & _on_lines(nodes, _novel_lines(lines, texts))
     from_changed = _sources(nodes, changed)
     heat = mass(nodes, seeds, strong)
@@ -74,7 +75,7 @@ def walk_features(asked: Asked, nodes: Nodes, rows: Ints, texts: Sequence[str]) 
         "walk.only": _only(nodes, seeds, named),
         "walk.reach": _reach(asked, nodes),
         "walk.import": _imported(asked, nodes),
-        "walk.import.file": _imported_files(nodes, _on_lines(nodes, frozenset(lines))),
+        "walk.import.file": _imported_files(nodes, touched),
         "walk.missing": _missing(asked, nodes, seeds),
     }
     out: dict[str, Floats] = {}

@@ -10,7 +10,7 @@ import numpy as np
 from agentctx.repo.ranking.features import DIGITS, Table
 from agentctx.repo.ranking.literals import overlap
 from agentctx.repo.ranking.scales import grouped_max, ranks, scaled
-from agentctx.repo.ranking.text import Floats, Ints, bm25
+from agentctx.repo.ranking.text import Floats, Ints, bm25, mask_of
 from agentctx.source import RepoGraph, UnitKind
 
 _KINDS = {kind: float(number) for number, kind in enumerate(UnitKind)}
@@ -58,14 +58,19 @@ def with_chunks(features: Floats, of: Ints, chunks: Floats) -> Floats:
 
 def _text(made: Table, units: Ints, of: Ints) -> list[Floats]:
     documents = made.unit_counts
-    idf = documents.idf()
+    idf, wanted = documents.idf(), made.queries.wanted
     scores = {}
     for name in ("all", "changed", "strong"):
-        mask = np.array([term in made.queries.terms[name] for term in made.queries.wanted], dtype=np.bool_)
-        scores[name] = scaled(bm25(documents, mask, idf))[units]
-    n = int(of.max()) + 1 if len(of) else 0
-    own = {name: scores[name] / np.maximum(grouped_max(scores[name], of, n), 1e-9)[of] for name in ("all", "changed")}
+        scores[name] = scaled(bm25(documents, mask_of(made.queries.terms[name], wanted), idf))[units]
+    own = {name: _share(scores[name], of) for name in ("all", "changed")}
     return [scores["all"], own["all"], scores["changed"], own["changed"], scores["strong"], ranks(scores["all"])]
+
+
+def _share(values: Floats, of: Ints) -> Floats:
+    """Of the best unit of the same chunk."""
+    n = int(of.max()) + 1 if len(of) else 0
+    share: Floats = values / np.maximum(grouped_max(values, of, n), 1e-9)[of]
+    return share
 
 
 def _literals(made: Table, texts: list[str]) -> list[Floats]:
@@ -75,8 +80,7 @@ def _literals(made: Table, texts: list[str]) -> list[Floats]:
 
 def _twins(made: Table, units: Ints, of: Ints) -> list[Floats]:
     near, held = (values[units] for values in made.twin)
-    n = int(of.max()) + 1 if len(of) else 0
-    return [near, near / np.maximum(grouped_max(near, of, n), 1e-9)[of], np.log1p(held)]
+    return [near, _share(near, of), np.log1p(held)]
 
 
 def _heat(graph: RepoGraph, made: Table, units: Ints) -> list[Floats]:

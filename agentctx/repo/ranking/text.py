@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from agentctx.repo.terms import parts, words
 
 Floats = npt.NDArray[Any]  # of float64; numpy's types lose that on `bincount`, `maximum` and `hstack`
 Ints = npt.NDArray[np.int64]
+T = TypeVar("T")
 _K1, _B = 1.2, 0.75
 
 
@@ -86,6 +87,19 @@ def _terms_of(vocabulary: Iterable[str], wanted: Sequence[str]) -> tuple[Ints, I
     starts = np.cumsum([0, *map(len, mine)], dtype=np.int64)
     terms = np.fromiter(chain.from_iterable(mine), dtype=np.int64, count=int(starts[-1]))
     return np.array([len(terms) for terms in all_parts], dtype=np.int64), starts, terms
+
+
+def mask_of(terms: frozenset[str], wanted: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """(wanted,): which of the wanted terms a query has."""
+    return np.array([term in terms for term in wanted], dtype=np.bool_)
+
+
+def rarities(documents: Iterable[Iterable[T]]) -> dict[T, float]:
+    """The inverse document frequency of each thing; a document holds a thing once."""
+    found = [tuple(things) for things in documents]
+    counts = Counter(chain.from_iterable(found))
+    n = len(found)
+    return {thing: float(np.log(1 + (n - count + 0.5) / (count + 0.5))) for thing, count in counts.items()}
 
 
 def bm25(documents: Counts, query: npt.NDArray[np.bool_], idf: Floats) -> Floats:

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from agentctx.repo.ranking.text import Floats, Ints
+from agentctx.repo.ranking.text import Floats, Ints, rarities
 
 MAX_LINES = 300  # lost lines that are looked for
 MAX_UNITS = 3000  # units that are compared: those that share most words with the lost lines
@@ -55,7 +55,7 @@ def twins(texts: Sequence[str], lost: Sequence[str], shared: Floats) -> tuple[Fl
     if not wanted or not len(chosen):
         return near, held
     found = [(unit, shape) for unit in chosen.tolist() for shape in shapes(texts[unit])]
-    lines = _Lines(wanted, _rarity([shape for _, shape in found]))
+    lines = _Lines(wanted, rarities(shape for _, shape in found))
     known: dict[Shape, tuple[float, float]] = {}
     for unit, shape in found:
         if shape not in known:
@@ -69,16 +69,6 @@ def twins(texts: Sequence[str], lost: Sequence[str], shared: Floats) -> tuple[Fl
 def _chosen(shared: Floats) -> Ints:
     best = np.argsort(-np.round(shared, 6), kind="stable")[:MAX_UNITS]
     return np.sort(best[shared[best] > 0])
-
-
-def _rarity(lines: Sequence[Shape]) -> dict[Pair, float]:
-    """Inverse document frequency among the lines."""
-    counts: dict[Pair, int] = {}
-    for shape in lines:
-        for pair in shape:
-            counts[pair] = counts.get(pair, 0) + 1
-    n = len(lines)
-    return {pair: float(np.log(1 + (n - count + 0.5) / (count + 0.5))) for pair, count in counts.items()}
 
 
 class _Lines:
