@@ -116,7 +116,7 @@ REPO = [
         (r"\\server\share\click\src\click\core.py", "src/click/core.py"),
         (r"\\?\UNC\server\share\src\click\core.py", "src/click/core.py"),
         ("file:///home/me/my%20click/src/click/core.py", "src/click/core.py"),
-        ("file:///C:/work/src/click/core.py", "src/click/core.py"),
+        ("file:///C:/code/src/click/core.py", "src/click/core.py"),
         ("/private/tmp/x/src/click/core.py", "src/click/core.py"),
         ("/builds/group/click/src/click/core.py", "src/click/core.py"),
         ("/workspace/src/click/types.py", "src/click/types.py"),
