@@ -19,13 +19,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.command(short_help="Whether broken files and logs are read without a fault.")
 @click.argument("folders", nargs=-1, required=True, type=FOLDER)
 @click.option("--files", type=click.IntRange(min=0), default=2000, help="Source files to check.", show_default=True)
-@click.option(
-    "--logs",
-    type=click.IntRange(min=0),
-    default=0,
-    help="Mutated logs to read.",
-    show_default=True,
-)
+@click.option("--logs", type=click.IntRange(min=0), default=0, help="Mutated logs to read.", show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--language", multiple=True, metavar="NAME", help="Only files of this language.")
 @click.option("--show", type=click.IntRange(min=0), default=10, help="How many failures to list.", show_default=True)
@@ -47,12 +41,12 @@ def fuzz(
         known = ", ".join(found) or "none"
         raise UsageError(f"no files in {', '.join(unknown)} below these folders", hint=f"There are: {known}.")
     chosen = {name: paths for name, paths in found.items() if not language or name in language}
-    done = bench.fuzz(chosen, files, seed)
-    if form == "text" and done.n_files:
-        click.echo(_text(done, show))
     seeds = fuzz_logs.seeds_below(folders) if logs else []
     if logs and not seeds:
         raise UsageError("no logs (*.log, *.txt, or code blocks so named in *.md) below these folders")
+    done = bench.fuzz(chosen, files, seed)
+    if form == "text" and done.n_files:
+        click.echo(_text(done, show))
     read = fuzz_logs.run(logs, seed, seeds)
     if form == "json":
         echo_json({"files": asdict(done), "logs": asdict(read)})
