@@ -52,11 +52,15 @@ class TaskError(UsageError):
 
 
 class BudgetError(UsageError):
-    """`need`: tokens that would have been enough for what was packed, where that is known."""
+    """`need`: tokens that would have been enough for what was packed, where that is known; `{need}` in the hint."""
 
-    def __init__(self, message: str, *, hint: str | None = None, need: int | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, *, hint: str, need: int | None = None) -> None:
+        super().__init__(message, hint=hint.format(need=need) if need is not None else hint)
         self.need = need
+        self._hint = hint
+
+    def with_need(self, need: int) -> BudgetError:
+        return BudgetError(self.message, hint=self._hint, need=need)
 
 
 class ConflictError(AgentctxError):

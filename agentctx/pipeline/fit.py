@@ -82,7 +82,7 @@ class Fitter:
             raise BudgetError(
                 f"the budget of {self.limit} tokens can't hold the request, the failing test's header and their "
                 "surroundings",
-                hint=f"give at least --budget {least}, or choose --over-budget raise",
+                hint="give at least --budget {need}, or choose --over-budget raise",
                 need=least,
             )
         return best

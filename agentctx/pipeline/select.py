@@ -152,7 +152,8 @@ def select_for(
     main = main or drafter
     tokenizer = main.tokenizer if main is not None else services.tokenizer(options)
     services.progress("packing")
-    packed, chosen = _packed(understood, frame, options, main, tokenizer, clock)
+    sizes = _sizes(options, main)
+    packed, chosen = _packed(understood, frame, options, sizes, tokenizer, clock)
     document, tokenized = chosen.tokenized.document, chosen.tokenized
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
@@ -170,7 +171,7 @@ def select_for(
         command=command,
         repo=understood.index.row,
         task=understood.task,
-        budget=BudgetRow(best.selection.limit, _sizes(options, main).window, tokenized.n_tokens, kept, tokenizer.name),
+        budget=BudgetRow(best.selection.limit, sizes.window, tokenized.n_tokens, kept, tokenizer.name),
         decision=decision,
         units=unit_rows(tokenized, best.selection, chosen.pins, chosen.index),
         omissions=best.omissions,
@@ -189,12 +190,11 @@ def _packed(
     understood: Understood,
     frame: Frame,
     options: RunOptions,
-    main: Model | None,
+    sizes: Sizes,
     tokenizer: Tokenizer,
     clock: Clock,
 ) -> tuple[Packed, Fitter]:
     """The packed window, and what selects from it."""
-    sizes = _sizes(options, main)
     with clock.stage("pack"):
         packed = pack(_pack_input(understood), frame, tokenizer, sizes.window, sizes.limit)
         tokenized = tokenize(packed.document, tokenizer)
@@ -221,15 +221,14 @@ def _advised(
         window = max(options.window, need) if options.window is not None else None
         tried = replace(options, budget=need, keep=None, window=window)
         try:
-            _, fitter = _packed(understood, frame, tried, main, tokenizer, Clock())
+            _, fitter = _packed(understood, frame, tried, _sizes(tried, main), tokenizer, Clock())
             fitter.as_text(rank_scores(fitter.tokenized.document))
         except BudgetError as again:
             if again.need is None or again.need <= need:
                 break  # the window is as large as the model's context
             need = again.need
         else:
-            hint = (error.hint or "").replace(f"--budget {error.need}", f"--budget {need}")
-            return BudgetError(error.message, hint=hint, need=need)
+            return error.with_need(need)
     return error
 
 

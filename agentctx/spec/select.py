@@ -181,6 +181,6 @@ def _said(need: int, limit: int, what: str) -> Finding:
 def _too_small(what: str, need: int, limit: int) -> BudgetError:
     return BudgetError(
         f"{what} {need} tokens, the limit is {limit}",
-        hint=f"give at least --budget {need} (and --window, if given)",
+        hint="give at least --budget {need} (and --window, if given)",
         need=need,
     )
