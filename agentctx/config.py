@@ -65,6 +65,8 @@ class RunOptions:
     tokenizer: str | None = _option(None, "tokenizer.json to count with when there is no --model")
     drafter: str = _option("none", "model that scores the window's tokens, or 'none'")
     drafter_layers: int | None = _option(None, "stop the drafter after this many layers", low=1)
+    scorer: str | None = _option(None, "how the drafter's tokens are scored (default: what its calibration is for)")
+    calibration: str | None = _option(None, "file of `bench calibrate` for the drafter (default: what ships for it)")
     engine: str = _option("torch", "library that runs the main model")
     force_sparse: bool = _option(False, "sparse prefill even where the estimate says that dense is cheaper")
     force_dense: bool = _option(False, "no drafter scoring, whatever the estimate says")

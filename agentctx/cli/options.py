@@ -24,7 +24,8 @@ from agentctx.repo.logsource import LogSource, open_log, read_stream
 F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = (
-    "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "force_sparse", "force_dense",
+    "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "scorer", "calibration",
+    "force_sparse", "force_dense",
     "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "rank_model", "cache",
 )  # fmt: skip
 EDITING = (

@@ -11,6 +11,7 @@ from agentctx.models.chat import chat_frame
 from agentctx.models.folder import ModelFolder, read_json, weight_files
 from agentctx.models.safetensors_file import damaged, read_entries
 from agentctx.models.tokenizer_digest import cached_digest
+from agentctx.models.weights_digest import weights_digest
 from agentctx.prompt import ChatFrame, ModelInfo
 
 
@@ -49,6 +50,7 @@ def info(folder: ModelFolder, *, digests: Path | None = None) -> ModelInfo:
         tied=not any(
             entry.name == "lm_head.weight" for file in weight_files(folder.path) for entry in read_entries(file)
         ),
+        weights_digest=weights_digest(weight_files(folder.path)),
     )
 
 

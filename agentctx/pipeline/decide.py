@@ -1,29 +1,57 @@
-"""Sparse, dense or text: the choice, its reason and its estimate. Pure."""
+"""Sparse, dense or text: the choice, its reason and its estimate; and how the drafter's tokens are scored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.prompt import ModelInfo, Tokenizer
 from agentctx.report import Decision
 from agentctx.spec.cost import estimate
-from agentctx.spec.protocols import ScoreOptions
+from agentctx.spec.scorers import make
+from agentctx.spec.scorers.base import Scorer, Shallow
+from agentctx.spec.scorers.calibration import load, shipped
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`score`: whether the drafter runs at all."""
+    """`score`: whether the drafter runs at all. `n_layers`: as deep as it runs then."""
 
     decision: Decision
     score: bool
-    options: ScoreOptions
+    scorer: Scorer
+    n_layers: int
 
 
-def default_layers(main: ModelInfo, drafter: ModelInfo) -> int | None:
-    """A model that drafts for itself stops after a third of its layers: all of them would save nothing."""
-    return max(1, main.n_layers // 3) if main.folder == drafter.folder else None
+CALIBRATED = "hybrid"
+UNCALIBRATED = "selective-icr"
+UNCALIBRATED_ITSELF = "early-exit"  # a model that drafts for itself must stop early, or it saves nothing
+
+
+def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) -> tuple[Scorer, str]:
+    """The scorer, and why it is this one. `itself`: the drafter is the main model.
+
+    Raises:
+        UsageError: no such scorer, or more layers than the drafter has.
+        EngineUnavailable, ModelUnavailable: it is learned, and nothing (or something damaged) is known of the drafter.
+    """
+    digest = drafter.weights_digest
+    known = shipped(digest) if options.calibration is None else load(Path(options.calibration).expanduser(), digest)
+    unknown = UNCALIBRATED_ITSELF if itself else UNCALIBRATED
+    name = options.scorer or (CALIBRATED if known is not None else unknown)
+    scorer = make(name, known)
+    if options.scorer is not None:
+        why = "--scorer"
+    else:
+        why = "calibrated for this drafter" if known is not None else "this drafter isn't calibrated"
+    layers = options.drafter_layers
+    if layers is None:
+        return scorer, why
+    if layers > drafter.n_layers:
+        raise UsageError(f"--drafter-layers {layers}: {drafter.name} has {drafter.n_layers}")
+    return Shallow(scorer, layers), why
 
 
 def plan(
@@ -32,13 +60,22 @@ def plan(
     """What to do with a drafter. Without one the caller says 'text' by itself.
 
     Sparse only when selection and sparse prefill together are cheaper than dense prefill of the window.
+
+    Raises:
+        UsageError, EngineUnavailable, ModelUnavailable: see `scorer_of`.
     """
-    layers = options.drafter_layers or default_layers(main, drafter)
-    if layers is not None and layers > drafter.n_layers:
-        raise UsageError(f"--drafter-layers {layers}: {drafter.name} has {drafter.n_layers}")
-    score = ScoreOptions(n_layers=layers)
-    shared = main.folder == drafter.folder
-    cost = estimate(main, drafter, n_packed=packed, n_kept=kept, options=score, shared_weights=shared)
+    itself = main.folder == drafter.folder
+    scorer, why = scorer_of(options, drafter, itself=itself)
+    depth = scorer.depth(drafter.n_layers)
+    cost = estimate(
+        main,
+        drafter,
+        n_packed=packed,
+        n_kept=kept,
+        n_layers=depth,
+        n_lookahead=scorer.n_lookahead,
+        shared_weights=itself,
+    )
     said = f"selection + sparse prefill is {cost.ratio:.2f} of dense prefill"
     mode, reason, runs = "sparse", f"estimate: {said}", True
     if options.force_dense:
@@ -49,19 +86,22 @@ def plan(
         mode, reason, runs = "dense", f"estimate: {said}; the drafter was not run", False
     if runs and not same_tokenizer:
         mode, reason = "text", f"--text-level: the drafter's tokenizer differs ({reason})"
+    if runs:
+        reason = f"{reason}; scorer {scorer.name} ({why})"
     return Plan(
         Decision(
             mode=mode,
             reason=reason,
             drafter=drafter.name if runs else None,
-            drafter_layers=(layers or drafter.n_layers) if runs else None,
-            scorer=("specprefill" if layers is None else "early-exit") if runs else None,
+            drafter_layers=depth if runs else None,
+            scorer=scorer.name if runs else None,
             cost_dense=float(packed),
             cost_selection=round(cost.selection / cost.dense * packed, 1),
             cost_sparse=round(cost.sparse / cost.dense * packed, 1),
         ),
         runs,
-        score,
+        scorer,
+        depth,
     )
 
 

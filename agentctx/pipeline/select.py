@@ -45,7 +45,7 @@ from agentctx.report.model import dropped_names
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.keep import keep
 from agentctx.spec.pins import collect
-from agentctx.spec.select import Float64, SelectOptions, rank_scores, unit_scores
+from agentctx.spec.select import Float64, SelectOptions, rank_scores
 from agentctx.spec.tokens import tokenize
 from agentctx.spec.windows import score_in_windows
 
@@ -323,13 +323,13 @@ def _scores(
 ) -> tuple[Float64, tuple[Finding, ...]]:
     """Unit scores by the drafter, read with its own tokenizer when that differs."""
     services.progress(f"loading the drafter {model.info.name}")
-    drafter = model.load_drafter(planned.options.n_layers)
+    drafter = model.load_drafter(planned.n_layers)
     chooser.clock.seconds["load_drafter"] = drafter.load_seconds
     tokenized = chooser.tokenized if same else tokenize(chooser.tokenized.document, drafter.tokenizer)
     services.progress(f"scoring {tokenized.n_tokens} tokens with {model.info.name}")
     with chooser.clock.stage("score"):
-        scores, findings = score_in_windows(drafter, tokenized, planned.options)
-    return unit_scores(tokenized, scores), findings
+        scores, findings = score_in_windows(drafter, tokenized, planned.scorer)
+        return planned.scorer.aggregate(tokenized, scores.values), findings
 
 
 def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: Fitter) -> Decision:

@@ -21,6 +21,7 @@ class ModelInfo:
     max_position: int
     tokenizer_digest: str
     architecture: str
+    weights_digest: str = ""  # tells one set of weights from another; '' where there are no files
     tied: bool = True  # the output head is the embedding; else `n_params` counts both
 
 

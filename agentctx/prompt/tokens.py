@@ -63,10 +63,11 @@ class TokenScores:
 
     values: Float32  # float32 (T,)
     drafter: str
-    scorer: str  # "specprefill", "early-exit"
+    scorer: str
     n_layers: int  # layers that ran
     seconds: float
-    n_lookahead: int = 8
+    n_lookahead: int = 0
+    n_known: int = 0  # tokens whose keys and values the drafter had from a run before
 
 
 @dataclass(frozen=True, slots=True, eq=False)

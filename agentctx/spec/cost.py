@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentctx.spec.protocols import ModelInfo, ScoreOptions
+from agentctx.spec.protocols import ModelInfo
 
 DECODE_TOKENS = 24
 
@@ -57,16 +57,20 @@ def estimate(
     drafter: ModelInfo,
     n_packed: int,
     n_kept: int,
-    options: ScoreOptions,
+    *,
+    n_layers: int,
+    n_lookahead: int = 0,
     shared_weights: bool = False,
 ) -> CostEstimate:
     """Dense prefill of `n_packed` tokens beside scoring them and prefilling `n_kept`.
 
-    `shared_weights`: the drafter is the main model's own first layers, so its size is the main model's.
+    `n_layers`: layers of the drafter that run; `n_lookahead`: its look-ahead steps. `shared_weights`: the drafter is
+    the main model's own first layers, so its size is the main model's.
     """
     scorer = main if shared_weights else drafter
-    n_layers = min(options.n_layers or drafter.n_layers, scorer.n_layers)
-    selection = prefill_cost(scorer, n_packed, n_layers) + decode_cost(scorer, options.n_lookahead - 1, n_layers)
+    n_layers = min(n_layers, scorer.n_layers)
+    steps = max(n_lookahead - 1, 0)
+    selection = prefill_cost(scorer, n_packed, n_layers) + decode_cost(scorer, steps, n_layers)
     return CostEstimate(prefill_cost(main, n_packed), selection, prefill_cost(main, n_kept))
 
 

@@ -10,12 +10,12 @@ from agentctx.prompt import (
     ChatFrame,
     Completion,
     Float32,
+    Int32,
     ModelInfo,
     SparsePrompt,
-    TokenizedPrompt,
     Tokenizer,
-    TokenScores,
 )
+from agentctx.spec.reading import ReadFacts, Reading, Sink
 
 __all__ = [
     "ChatFrame",
@@ -24,22 +24,8 @@ __all__ = [
     "EngineCaps",
     "ModelInfo",
     "SampleParams",
-    "ScoreOptions",
     "Session",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """Knobs of SpecPrefill (arXiv 2502.02789; the defaults are its "Full" setting).
-
-    `n_layers`: early exit, None = the whole drafter.
-    """
-
-    n_lookahead: int = 8  # queries: the last prompt token, then generated tokens
-    pool: int = 13
-    n_layers: int | None = None
-    chunk: int = 512  # tokens per forward while prefilling
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +58,13 @@ class Drafter(Protocol):
     @property
     def load_seconds(self) -> float: ...
 
-    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
-        """Scores of all T tokens. Raises EngineUnavailable when the prompt exceeds the model's context."""
+    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+        """Run the prompt, int32 (T,), and give what the reading asks for to the sink.
+
+        Raises:
+            EngineUnavailable: the prompt exceeds the model's context, or holds tokens that it doesn't know.
+            ConfigError: the reading asks for more layers than there are.
+        """
 
 
 class Session(Protocol):

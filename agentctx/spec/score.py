@@ -18,21 +18,26 @@ from agentctx.prompt import Float32, Int32
 CHUNK = 32  # tokens that are kept or dropped together in the published algorithm
 
 
-def attention_rows(q: Float32, k: Float32, scale: float) -> Float32:
-    """Attention of one query over the prompt, float32 (H, T).
+def attention_rows(q: Float32, k: Float32, scale: float, at: Int32, *, raw: bool = False) -> Float32:
+    """Attention of B queries over S keys, float32 (H, B, S), each over the keys up to its own place.
 
     Args:
-        q: float32 (H, D), after RoPE.
-        k: float32 (KVH, T, D), after RoPE, prompt tokens only; query head h reads key head h // (H // KVH).
+        q: float32 (H, B, D), after RoPE.
+        k: float32 (KVH, S, D), after RoPE; query head h reads key head h // (H // KVH).
         scale: what the model multiplies the logits with (not always 1/sqrt(D)).
+        at: int32 (B,), the places of the queries among the keys.
+        raw: the scaled products instead of their softmax, 0 for the keys behind.
     """
-    n_heads, width = q.shape
-    n_kv = k.shape[0]
+    n_heads, n_queries, width = q.shape
+    n_kv, n_keys, _ = k.shape
     if n_heads % n_kv:
         raise ValueError(f"{n_heads} query heads can't share {n_kv} key heads")
-    grouped = q.astype(np.float32, copy=False).reshape(n_kv, n_heads // n_kv, width)
+    grouped = q.astype(np.float32, copy=False).reshape(n_kv, -1, width)
     logits = np.matmul(grouped, k.astype(np.float32, copy=False).transpose(0, 2, 1)) * np.float32(scale)
-    return softmax(logits.reshape(n_heads, -1))
+    logits = logits.reshape(n_heads, n_queries, n_keys)
+    behind = np.arange(n_keys)[None, None] > at[None, :, None]
+    logits = np.where(behind, np.float32(0 if raw else -np.inf), logits)
+    return logits if raw else softmax(logits)
 
 
 def softmax(logits: Float32) -> Float32:

@@ -23,7 +23,6 @@ from agentctx.prompt import (
     PromptDocument,
     Selection,
     TokenizedPrompt,
-    TokenScores,
     Why,
 )
 from agentctx.spec import leads
@@ -52,25 +51,6 @@ class SelectOptions:
     def __post_init__(self) -> None:
         if self.limit < 1 or not 0.0 <= self.evidence_share <= 1.0:
             raise ValueError(f"limit {self.limit}, evidence share {self.evidence_share}")
-
-
-def unit_scores(tokenized: TokenizedPrompt, scores: TokenScores) -> Float64:
-    """float64 (U,): the mean score of each unit's tokens; 0 for a unit without tokens.
-
-    Raises:
-        ValueError: not one finite score per token.
-    """
-    values = np.asarray(scores.values, dtype=np.float64)
-    if values.shape != (tokenized.n_tokens,) or not np.isfinite(values).all():
-        raise ValueError(f"{values.shape} scores for {tokenized.n_tokens} tokens, or not all finite")
-    starts, sizes = tokenized.unit_starts[:-1], np.diff(tokenized.unit_starts)
-    # The mean is the score per token, which is what a greedy choice under a token budget must go by: the sum would
-    # favour long units, the maximum one with a single bright token (a bracket, a name that occurs everywhere).
-    result = np.zeros(len(sizes))
-    filled = sizes > 0
-    if filled.any():
-        result[filled] = np.add.reduceat(values, starts[filled]) / sizes[filled]
-    return result
 
 
 def rank_scores(document: PromptDocument) -> Float64:

@@ -1,14 +1,14 @@
 """Scores of a prompt that is longer than the drafter's context: overlapping windows, each with the query's tail. Pure.
 
 Every window is HEAD (the system prompt: without a real start of text, attention sinks elsewhere) + a slice of the
-code + TAIL (log, request, chat scaffolding: what the question is). Attention sums to 1 in each window, so a longer
-window dilutes it: every window's scores are multiplied by its length before the maximum is taken.
+code + TAIL (tests, log, request, chat scaffolding: what the question is). Attention sums to 1 in each window, so a
+longer window dilutes it: scores that are shares of it are multiplied by the window's length before the maximum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from agentctx.prompt import (
     Finding,
     Float32,
     Int32,
+    PackFacts,
     PromptDocument,
     PromptUnit,
     Section,
@@ -24,9 +25,11 @@ from agentctx.prompt import (
     TokenScores,
     readonly,
 )
-from agentctx.source import UnitKind
 from agentctx.spans import ByteSpan, TokenSpan
-from agentctx.spec.protocols import Drafter, ScoreOptions
+from agentctx.spec.protocols import Drafter
+from agentctx.spec.reading import ReadFacts
+from agentctx.spec.scorers.base import Asked, Scorer
+from agentctx.spec.scorers.queries import failing_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +44,57 @@ class WindowShape:
 
 SHAPE = WindowShape()
 SMALLEST = 16  # tokens of context below which windows make no sense
-_QUERY = (Section.LOG, Section.REQUEST, Section.TAIL)
+_QUERY = (Section.TESTS, Section.LOG, Section.REQUEST, Section.TAIL)
 
 
 def score_in_windows(
-    drafter: Drafter, tokenized: TokenizedPrompt, options: ScoreOptions
+    drafter: Drafter, tokenized: TokenizedPrompt, scorer: Scorer
 ) -> tuple[TokenScores, tuple[Finding, ...]]:
-    """Scores of all tokens; exactly `drafter.score` where the prompt fits, else by windows, with a finding.
+    """Scores of all tokens: of the prompt as a whole where the drafter can read it, else by windows, with a finding.
 
     Raises:
         EngineUnavailable: the drafter's context holds no useful window.
     """
-    room = drafter.info.max_position - (options.n_lookahead - 1)
-    if tokenized.n_tokens <= room:
-        return drafter.score(tokenized, options), ()
+    reading, scoring = scorer.begin(_asked(drafter, tokenized))
+    context = drafter.info.max_position
+    if reading.room(tokenized.n_tokens) <= context:
+        facts = drafter.read(tokenized.ids, reading, scoring)
+        return _scores(drafter, scorer, scoring.values(), [facts]), ()
+    room = context - reading.spare
     if room < SMALLEST:
-        raise EngineUnavailable(f"{drafter.info.name} reads {drafter.info.max_position} tokens, too few to score with")
+        raise EngineUnavailable(f"{drafter.info.name} reads {context} tokens, too few to score with")
     windows = plan(tokenized, room)
-    parts = [drafter.score(cut(tokenized, window), options) for window in windows]
+    found: list[Float32] = []
+    all_facts: list[ReadFacts] = []
+    for window in windows:
+        part = cut(tokenized, window)
+        reading, scoring = scorer.begin(_asked(drafter, part))
+        all_facts.append(drafter.read(part.ids, reading, scoring))
+        found.append(scoring.values())
     finding = Finding(
         "windows",
         "note",
-        f"the prompt has {tokenized.n_tokens} tokens, the drafter reads {drafter.info.max_position} at a time: "
+        f"the prompt has {tokenized.n_tokens} tokens, the drafter reads {context} at a time: "
         f"scored in {len(windows)} overlapping windows",
     )
-    values = combine(tokenized.n_tokens, windows, [part.values for part in parts])
-    seconds = sum(part.seconds for part in parts)
-    steps = max(part.n_lookahead for part in parts)
-    return replace(parts[0], values=readonly(values), seconds=seconds, n_lookahead=steps), (finding,)
+    values = combine(tokenized.n_tokens, windows, found, dilutes=scorer.dilutes)
+    return _scores(drafter, scorer, values, all_facts), (finding,)
+
+
+def _asked(drafter: Drafter, tokenized: TokenizedPrompt) -> Asked:
+    return Asked(tokenized, drafter.tokenizer, drafter.info.n_layers)
+
+
+def _scores(drafter: Drafter, scorer: Scorer, values: Float32, facts: Sequence[ReadFacts]) -> TokenScores:
+    return TokenScores(
+        values=readonly(values),
+        drafter=drafter.info.name,
+        scorer=scorer.name,
+        n_layers=facts[0].n_layers,
+        seconds=sum(one.seconds for one in facts),
+        n_lookahead=max(one.n_steps for one in facts),
+        n_known=sum(one.n_known for one in facts),
+    )
 
 
 def plan(tokenized: TokenizedPrompt, room: int) -> tuple[tuple[TokenSpan, ...], ...]:
@@ -87,38 +113,59 @@ def plan(tokenized: TokenizedPrompt, room: int) -> tuple[tuple[TokenSpan, ...], 
     return tuple(tuple(span for span in window if len(span)) for window in spans)
 
 
-def combine(n_tokens: int, windows: Sequence[Sequence[TokenSpan]], values: Sequence[Float32]) -> Float32:
-    """float32 (T,): the maximum over the windows, each scaled by its share of the prompt's length."""
-    out = np.zeros(n_tokens, np.float32)
+def combine(
+    n_tokens: int, windows: Sequence[Sequence[TokenSpan]], values: Sequence[Float32], *, dilutes: bool = True
+) -> Float32:
+    """float32 (T,): the maximum over the windows; where values are shares of attention (`dilutes`) each is scaled by
+    its share of the prompt's length."""
+    out = np.full(n_tokens, -np.inf, np.float32)
     for window, found in zip(windows, values, strict=True):
         at = _indices(window)
-        out[at] = np.maximum(out[at], found * np.float32(len(found) / n_tokens))
+        scaled = found * np.float32(len(found) / n_tokens) if dilutes else found
+        out[at] = np.maximum(out[at], scaled)
     return out
 
 
 def cut(tokenized: TokenizedPrompt, window: Sequence[TokenSpan]) -> TokenizedPrompt:
-    """A prompt of these spans, one unit per span. It carries no links: it is for scoring alone."""
-    text, ends, starts = b"", [0], [0]
+    """A prompt of these spans; units at their edges are cut. It knows its failing tests, but carries no links: it is
+    for scoring alone."""
+    text, starts, edges = b"", [0], [0]
     pieces: list[Int32] = []
+    units: list[PromptUnit] = []
+    asks = failing_units(tokenized.document)
+    failing: list[int] = []
     for span in window:
         begin = int(tokenized.starts[span.start])
         offsets = tokenized.starts[span.start + 1 : span.end + 1] - begin + len(text)
         text += tokenized.document.text[begin : int(tokenized.starts[span.end])]
         starts.extend(offsets.tolist())
         pieces.append(tokenized.ids[span.start : span.end])
-        ends.append(ends[-1] + len(span))
-    units = tuple(
-        PromptUnit(i, _section(tokenized, window[i]), UnitKind.TEXT, ByteSpan(starts[ends[i]], starts[ends[i + 1]]))
-        for i in range(len(window))
-    )
+        base = edges[-1] - span.start
+        for unit, end in _units_in(tokenized, span):
+            bytes_of = ByteSpan(starts[edges[-1]], starts[end + base])
+            if unit.index in asks:
+                failing.append(len(units))
+            units.append(PromptUnit(len(units), unit.section, unit.kind, bytes_of, unit.path))
+            edges.append(end + base)
     return TokenizedPrompt(
-        PromptDocument(text, units),
+        PromptDocument(text, tuple(units), facts=PackFacts(test_units=tuple(failing))),
         readonly(np.concatenate(pieces).astype(np.int32)),
         readonly(np.asarray(starts, np.int32)),
-        readonly(np.asarray(ends, np.int32)),
+        readonly(np.asarray(edges, np.int32)),
         tokenized.tokenizer,
         tokenized.tokenizer_digest,
     )
+
+
+def _units_in(tokenized: TokenizedPrompt, span: TokenSpan) -> Iterator[tuple[PromptUnit, int]]:
+    """The units with tokens in a span, each with the end of its part of it."""
+    edges = tokenized.unit_starts
+    first = int(np.searchsorted(edges, span.start, side="right")) - 1
+    for unit in range(first, len(tokenized.document.units)):
+        if edges[unit] >= span.end:
+            return
+        if edges[unit + 1] > max(int(edges[unit]), span.start):
+            yield tokenized.document.units[unit], min(int(edges[unit + 1]), span.end)
 
 
 def _head(tokenized: TokenizedPrompt, room: int) -> int:
@@ -132,18 +179,13 @@ def _head(tokenized: TokenizedPrompt, room: int) -> int:
 
 
 def _query_start(tokenized: TokenizedPrompt) -> int:
-    """The token where the trailing log, request and tail sections begin."""
+    """The token where the trailing tests, log, request and tail sections begin."""
     start = tokenized.n_tokens
     for unit in reversed(tokenized.document.units):
         if unit.section not in _QUERY:
             break
         start = tokenized.unit_tokens(unit.index).start
     return start
-
-
-def _section(tokenized: TokenizedPrompt, span: TokenSpan) -> Section:
-    unit = int(np.searchsorted(tokenized.unit_starts, span.start, side="right")) - 1
-    return tokenized.document.units[min(unit, len(tokenized.document.units) - 1)].section
 
 
 def _indices(window: Sequence[TokenSpan]) -> Int32:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from agentctx.prompt import PromptDocument, PromptUnit, Section, SparsePrompt, TokenizedPrompt
+from agentctx.prompt import PromptDocument, PromptUnit, Section, SparsePrompt, TokenizedPrompt, TokenScores
 from agentctx.source import UnitKind
 from agentctx.spans import ByteSpan
 from agentctx.spec.engines.byte_tokenizer import EOS, VOCAB_SIZE, ByteTokenizer
-from agentctx.spec.protocols import ModelInfo
+from agentctx.spec.protocols import Drafter, ModelInfo
+from agentctx.spec.scorers.base import Asked, Scorer
+from agentctx.spec.scorers.published import SpecPrefill
 
 COMMON: dict[str, Any] = {
     "vocab_size": VOCAB_SIZE,
@@ -28,6 +30,14 @@ COMMON: dict[str, Any] = {
     "bos_token_id": None,
     "pad_token_id": 0,
 }
+
+
+def score(drafter: Drafter, prompt: TokenizedPrompt, scorer: Scorer | None = None, *, chunk: int = 512) -> TokenScores:
+    """What `windows.score_in_windows` does with a prompt that fits, with chunks of any size."""
+    scorer = scorer or SpecPrefill()
+    reading, scoring = scorer.begin(Asked(prompt, drafter.tokenizer, drafter.info.n_layers))
+    facts = drafter.read(prompt.ids, replace(reading, chunk=chunk), scoring)
+    return TokenScores(scoring.values(), "d", scorer.name, facts.n_layers, facts.seconds, facts.n_steps)
 
 
 def build(folder: Path, model_type: str, **extra: Any) -> Path:

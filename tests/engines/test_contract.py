@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_models import KEPT, Oracle, prompt_ids, sparse, tokenized
+from engine_models import KEPT, Oracle, prompt_ids, score, sparse, tokenized
 
 from agentctx.errors import ConfigError, EngineUnavailable
 from agentctx.prompt import SparsePrompt
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import END_OF_TURN, EOS
-from agentctx.spec.protocols import Drafter, Engine, SampleParams, ScoreOptions
+from agentctx.spec.protocols import Drafter, Engine, SampleParams
+from agentctx.spec.reading import Aside, Group, Reading, Reduce, Rows, tokens
+from agentctx.spec.scorers.base import Shallow
+from agentctx.spec.scorers.published import SpecPrefill
 
 IDS = prompt_ids(96, seed=5)
 ALL = np.arange(96)
@@ -155,7 +158,7 @@ def oracle_scores(oracle: Oracle, prompt: np.ndarray, n_lookahead: int, kernel: 
 
 def test_scores_equal_full_attention(make_drafter: Callable[..., Drafter], oracle: Oracle) -> None:
     expected = oracle_scores(oracle, IDS, 5)
-    scores = make_drafter().score(tokenized(IDS), ScoreOptions(n_lookahead=5))
+    scores = score(make_drafter(), tokenized(IDS), SpecPrefill(n_lookahead=5))
     np.testing.assert_allclose(scores.values, np.mean(expected, axis=0), rtol=0, atol=1e-5)
     assert scores.values.dtype == np.float32
     assert scores.values.shape == (96,)
@@ -170,7 +173,7 @@ def test_no_query_is_taken_after_an_eos(
     ahead = engine.prefill(sparse(IDS, ALL)).sample(1, SampleParams(max_new=8))[0].ids
     assert ahead[at] not in ahead[:at]
     drafter = dataclasses.replace(make_drafter(), eos=frozenset({ahead[at]}))
-    scores = drafter.score(tokenized(IDS), ScoreOptions())
+    scores = score(drafter, tokenized(IDS))
     assert scores.n_lookahead == at + 1
     np.testing.assert_allclose(scores.values, np.mean(oracle_scores(oracle, IDS, at + 1), axis=0), rtol=0, atol=1e-5)
 
@@ -178,8 +181,8 @@ def test_no_query_is_taken_after_an_eos(
 @pytest.mark.parametrize("chunk", [1, 7, 95, 1000])
 def test_the_chunk_does_not_change_scores(make_drafter: Callable[..., Drafter], chunk: int) -> None:
     drafter = make_drafter()
-    expected = drafter.score(tokenized(IDS), ScoreOptions())
-    got = drafter.score(tokenized(IDS), ScoreOptions(chunk=chunk))
+    expected = score(drafter, tokenized(IDS))
+    got = score(drafter, tokenized(IDS), chunk=chunk)
     np.testing.assert_allclose(got.values, expected.values, rtol=0, atol=1e-6)
 
 
@@ -194,26 +197,82 @@ def test_early_exit_equals_a_truncated_model(
     cut.model.model.layers = cut.model.model.layers[:n_layers]
     cut.model.config.num_hidden_layers = n_layers
     expected = np.mean(oracle_scores(cut, IDS, 4), axis=0)
-    options = ScoreOptions(n_lookahead=4, n_layers=n_layers)
+    options = Shallow(SpecPrefill(n_lookahead=4), n_layers)
     shared = engines.load(engine_name).drafter_from(engine, n_layers)
     for drafter in (make_drafter(), make_drafter(n_layers), shared):
-        scores = drafter.score(tokenized(IDS), options)
+        scores = score(drafter, tokenized(IDS), options)
         np.testing.assert_allclose(scores.values, expected, rtol=0, atol=1e-5)
-        assert (scores.scorer, scores.n_layers) == ("early-exit", n_layers)
+        assert (scores.scorer, scores.n_layers) == ("specprefill", n_layers)
     np.testing.assert_allclose(engine.prefill(sparse(IDS, ALL)).logits, oracle.logits(IDS, ALL)[-1], **CLOSE)
 
 
 def test_scoring_refuses_long_prompts_and_bad_layers(make_drafter: Callable[..., Drafter]) -> None:
     drafter = make_drafter()
-    assert drafter.score(tokenized(prompt_ids(249)), ScoreOptions()).values.shape == (249,)
+    assert score(drafter, tokenized(prompt_ids(249))).values.shape == (249,)
     with pytest.raises(EngineUnavailable, match="are 257 tokens, tiny reads 256"):
-        drafter.score(tokenized(prompt_ids(250)), ScoreOptions())
+        score(drafter, tokenized(prompt_ids(250)))
     with pytest.raises(ConfigError, match="can't run 4 layers"):
-        drafter.score(tokenized(IDS), ScoreOptions(n_layers=4))
+        drafter.read(IDS, Reading(n_layers=4), Rows())
+
+
+QUERIES = tokens([40, 41, 60, 95])
+
+
+@pytest.mark.parametrize("chunk", [1, 13, 512])
+def test_rows_are_those_of_full_attention(make_drafter: Callable[..., Drafter], oracle: Oracle, chunk: int) -> None:
+    """Groups of queries over several chunks, mean and weighted maximum; one row per layer and head."""
+    weights = np.asarray([0.5, 1.0, 0.25, 0.75], np.float32)
+    groups = (Group("mean", QUERIES), Group("max", QUERIES, Reduce.MAX, weights), Group("one", tokens([7])))
+    found = Rows()
+    facts = make_drafter().read(IDS, Reading(groups, chunk=chunk), found)
+    assert (facts.n_layers, facts.n_steps, found.states) == (3, 0, None)
+    for layer, full in enumerate(oracle.attentions(IDS)):
+        np.testing.assert_allclose(found.found["mean"][layer], full[:, QUERIES].mean(1), rtol=0, atol=1e-5)
+        peaks = (full[:, QUERIES] * weights[None, :, None]).max(1)
+        np.testing.assert_allclose(found.found["max"][layer], peaks, rtol=0, atol=1e-5)
+        np.testing.assert_allclose(found.found["one"][layer], full[:, 7], rtol=0, atol=1e-5)
+
+
+def test_an_aside_is_read_and_leaves_no_trace(make_drafter: Callable[..., Drafter], oracle: Oracle) -> None:
+    null = prompt_ids(9, seed=5).astype(np.int32)
+    aside = Aside(30, null, (Group("null", tokens(range(9))), Group("end", tokens([8]))))
+    plain, both = Rows(), Rows()
+    drafter = make_drafter()
+    drafter.read(IDS, Reading((Group("mean", QUERIES),), hidden=True), plain)
+    drafter.read(IDS, Reading((Group("mean", QUERIES),), aside=aside, hidden=True), both)
+    np.testing.assert_allclose(np.stack(both.found["mean"]), np.stack(plain.found["mean"]), rtol=0, atol=1e-6)
+    assert plain.states is not None
+    assert both.states is not None
+    np.testing.assert_allclose(both.states, plain.states, rtol=0, atol=1e-5)
+    for layer, full in enumerate(oracle.attentions(np.concatenate([IDS[:30], null]))):
+        np.testing.assert_allclose(both.found["null"][layer][:, :30], full[:, 30:, :30].mean(1), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(both.found["end"][layer][:, :30], full[:, 38, :30], rtol=0, atol=1e-5)
+        assert not both.found["null"][layer][:, 30:].any()
+
+
+def test_stopping_in_the_last_layer_changes_no_row(make_drafter: Callable[..., Drafter]) -> None:
+    """With the states asked for nothing stops; a part of the layers is read as the beginning of all."""
+    groups = (Group("mean", QUERIES), Group("raw", tokens([50]), raw=True))
+    whole, stopped, short = Rows(), Rows(), Rows()
+    drafter = make_drafter()
+    drafter.read(IDS, Reading(groups, hidden=True), whole)
+    drafter.read(IDS, Reading(groups), stopped)
+    drafter.read(IDS, Reading(groups, n_layers=2), short)
+    for name in ("mean", "raw"):
+        np.testing.assert_allclose(np.stack(stopped.found[name]), np.stack(whole.found[name]), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(np.stack(short.found[name]), np.stack(whole.found[name][:2]), rtol=0, atol=1e-6)
+    assert whole.states is not None
+    assert whole.states.shape == (96, 32)
+    raw = whole.found["raw"][0]
+    softened = np.exp(raw[:, :51]) / np.exp(raw[:, :51]).sum(1, keepdims=True)
+    one = Rows()
+    drafter.read(IDS, Reading((Group("soft", tokens([50])),)), one)
+    np.testing.assert_allclose(one.found["soft"][0][:, :51], softened, rtol=0, atol=1e-5)
+    assert not raw[:, 51:].any()
 
 
 def test_one_token_can_be_scored(make_drafter: Callable[..., Drafter]) -> None:
-    scores = make_drafter().score(tokenized(IDS[:1]), ScoreOptions(n_lookahead=3))
+    scores = score(make_drafter(), tokenized(IDS[:1]), SpecPrefill(n_lookahead=3))
     np.testing.assert_allclose(scores.values, [1 / 13], rtol=1e-6)
 
 

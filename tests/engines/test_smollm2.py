@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_models import Oracle, oracle_of, sparse, tokenized
+from engine_models import Oracle, oracle_of, score, sparse, tokenized
 
 from agentctx.models import info as model_info
 from agentctx.models.counting import tokenizer_of
 from agentctx.models.folder import ModelFolder
 from agentctx.spec import engines
-from agentctx.spec.protocols import ChatFrame, SampleParams, ScoreOptions
+from agentctx.spec.protocols import ChatFrame, SampleParams
+from agentctx.spec.scorers.base import Shallow
+from agentctx.spec.scorers.published import SpecPrefill
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.model
@@ -57,10 +59,10 @@ def test_wrong_positions_are_seen(loaded: tuple[Any, Oracle, np.ndarray]) -> Non
 
 def test_scores_equal_full_attention(loaded: tuple[Any, Oracle, np.ndarray]) -> None:
     engine, oracle, ids = loaded
-    options = ScoreOptions(n_lookahead=1, pool=1, n_layers=10)
+    options = Shallow(SpecPrefill(n_lookahead=1, kernel=1), 10)
     drafter = engines.load("torch").drafter_from(engine)
     expected = np.max([layer[:, -1].max(0) for layer in oracle.attentions(ids)[:10]], axis=0)
-    np.testing.assert_allclose(drafter.score(tokenized(ids), options).values, expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(score(drafter, tokenized(ids), options).values, expected, rtol=0, atol=1e-4)
 
 
 def test_it_still_writes_text(loaded: tuple[Any, Oracle, np.ndarray]) -> None:

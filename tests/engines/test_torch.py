@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_models import COMMON, KEPT, build, describe, oracle_of, prompt_ids, sparse, tokenized
+from engine_models import COMMON, KEPT, build, describe, oracle_of, prompt_ids, score, sparse, tokenized
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import END_OF_TURN, EOS, ByteTokenizer
-from agentctx.spec.protocols import ChatFrame, SampleParams, ScoreOptions
+from agentctx.spec.protocols import ChatFrame, SampleParams
+from agentctx.spec.scorers.published import SpecPrefill
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -54,7 +55,7 @@ def test_every_supported_family_keeps_its_positions(family: str, tmp_path: Path)
     np.testing.assert_allclose(session.logits, expected[95], **CLOSE)
     np.testing.assert_allclose(session.extend(more.tolist()), expected[96:], **CLOSE)
     rows = oracle.attentions(IDS)
-    scores = engines.load("torch").drafter_from(engine).score(tokenized(IDS), ScoreOptions(n_lookahead=1, pool=1))
+    scores = score(engines.load("torch").drafter_from(engine), tokenized(IDS), SpecPrefill(n_lookahead=1, kernel=1))
     np.testing.assert_allclose(scores.values, np.max([layer[:, -1].max(0) for layer in rows], axis=0), atol=1e-5)
 
 
@@ -122,7 +123,7 @@ def engine(tmp_path: Path) -> Any:
 def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[BaseException]) -> None:
     before = engine.prefill(sparse(IDS, KEPT)).logits
     drafter = engines.load("torch").drafter_from(engine, 2)
-    scores = drafter.score(tokenized(IDS), ScoreOptions()).values
+    scores = score(drafter, tokenized(IDS)).values
     state = _state(engine.model.module)
 
     def fail(*_: Any) -> None:
@@ -133,11 +134,11 @@ def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[Bas
     with pytest.raises(expected, match="on the way"):
         engine.prefill(sparse(IDS, KEPT), chunk=8)
     with pytest.raises(expected, match="on the way"):
-        drafter.score(tokenized(IDS), ScoreOptions())
+        score(drafter, tokenized(IDS))
     handle.remove()
     assert _state(engine.model.module) == state
     np.testing.assert_array_equal(engine.prefill(sparse(IDS, KEPT)).logits, before)
-    np.testing.assert_array_equal(drafter.score(tokenized(IDS), ScoreOptions()).values, scores)
+    np.testing.assert_array_equal(score(drafter, tokenized(IDS)).values, scores)
 
 
 def test_an_error_while_sampling_leaves_the_session_clean(engine: Any) -> None:
@@ -178,11 +179,11 @@ def test_a_drafter_of_fewer_layers_reads_fewer_weights(tmp_path: Path) -> None:
 def test_two_drafters_in_threads_see_their_own_attention(engine: Any, tmp_path: Path) -> None:
     drafter = engines.load("torch").drafter_from(engine)
     prompts = [tokenized(prompt_ids(90, seed=seed)) for seed in range(4)]
-    expected = [drafter.score(prompt, ScoreOptions()).values for prompt in prompts]
+    expected = [score(drafter, prompt).values for prompt in prompts]
     found: dict[int, np.ndarray] = {}
 
     def work(i: int) -> None:
-        found[i] = drafter.score(prompts[i], ScoreOptions()).values
+        found[i] = score(drafter, prompts[i]).values
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
@@ -245,7 +246,7 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 load = engines.load("torch").load_engine
 engine = load(folder, "t", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder))
 engine.prefill(sparse(prompt_ids(96), KEPT)).sample(2, SampleParams(max_new=3))
-engines.load("torch").drafter_from(engine, 1).score(tokenized(prompt_ids(96)), ScoreOptions())
+score(engines.load("torch").drafter_from(engine, 1), tokenized(prompt_ids(96)))
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

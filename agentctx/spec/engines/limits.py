@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agentctx.errors import ConfigError, EngineUnavailable
-from agentctx.prompt import Int32, SparsePrompt, TokenizedPrompt
-from agentctx.spec.protocols import ModelInfo, ScoreOptions
+from agentctx.prompt import Int32, SparsePrompt
+from agentctx.spec.protocols import ModelInfo
+from agentctx.spec.reading import Reading
 
 
 def check_sparse(info: ModelInfo, prompt: SparsePrompt) -> None:
@@ -17,29 +18,29 @@ def check_sparse(info: ModelInfo, prompt: SparsePrompt) -> None:
     _check_ids(info, prompt.ids)
 
 
-def check_scored(info: ModelInfo, prompt: TokenizedPrompt, options: ScoreOptions) -> None:
-    """Raises EngineUnavailable when prompt and look-ahead exceed the drafter's context, ConfigError for bad options."""
-    if options.n_lookahead < 1 or options.chunk < 1:
-        raise ConfigError(f"look-ahead ({options.n_lookahead}) and chunk ({options.chunk}) are at least 1")
-    needed = prompt.n_tokens + options.n_lookahead - 1
+def check_read(info: ModelInfo, ids: Int32, reading: Reading) -> None:
+    """Raises EngineUnavailable when the reading exceeds the drafter's context, ConfigError for bad options."""
+    if reading.n_lookahead < 0 or reading.chunk < 1:
+        raise ConfigError(f"look-ahead ({reading.n_lookahead}) is at least 0, chunk ({reading.chunk}) at least 1")
+    if not len(ids):
+        raise EngineUnavailable("an empty prompt can't be scored", hint="pack something first")
+    needed = reading.room(len(ids))
     if needed > info.max_position:
         raise EngineUnavailable(
             f"prompt and look-ahead are {needed} tokens, {info.name} reads {info.max_position}",
             hint="score it in windows",
         )
-    if not prompt.n_tokens:
-        raise EngineUnavailable("an empty prompt can't be scored", hint="pack something first")
-    _check_ids(info, prompt.ids)
+    _check_ids(info, ids)
 
 
-def layers_to_run(info: ModelInfo, options: ScoreOptions) -> int:
-    if options.n_layers is None:
+def layers_to_run(info: ModelInfo, n_layers: int | None) -> int:
+    if n_layers is None:
         return info.n_layers
-    if not 1 <= options.n_layers <= info.n_layers:
+    if not 1 <= n_layers <= info.n_layers:
         raise ConfigError(
-            f"can't run {options.n_layers} layers of {info.name}", hint=f"it has {info.n_layers}: choose 1 to that many"
+            f"can't run {n_layers} layers of {info.name}", hint=f"it has {info.n_layers}: choose 1 to that many"
         )
-    return options.n_layers
+    return n_layers
 
 
 def room_to_decode(info: ModelInfo, total: int) -> int:

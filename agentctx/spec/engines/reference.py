@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, TokenizedPrompt, Tokenizer, TokenScores, readonly
+from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.spec.drive import Watch, drive
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT, END_OF_TURN, EOS, VOCAB_SIZE, ByteTokenizer
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_scored, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import check_read, check_sparse, layers_to_run, room_to_decode
 from agentctx.spec.engines.reference_load import load_decoder
 from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, KeyValues, random_weights
 from agentctx.spec.engines.sampling import Decoding, generate
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams, ScoreOptions
-from agentctx.spec.score import StepScores, attention_rows, look_ahead
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.reading import Group, ReadFacts, Reading, Sink
+from agentctx.spec.rows import NumpyWatch
 
 __all__ = ["ByteTokenizer", "ReferenceDrafter", "ReferenceEngine", "ReferenceSession", "drafter_from", "tiny_engine"]
 
@@ -102,33 +104,48 @@ class ReferenceDrafter:
     eos: frozenset[int]
     full_layers: int
 
-    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
-        check_scored(self.info, prompt, options)
+    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+        check_read(self.info, ids, reading)
         started = time.perf_counter()
-        n_layers = layers_to_run(self.info, options)
-        scores = self._steps(prompt.ids, options, n_layers)
-        scorer = "early-exit" if n_layers < self.full_layers else "specprefill"
-        seconds = time.perf_counter() - started
-        return TokenScores(readonly(scores.mean()), self.info.name, scorer, n_layers, seconds, scores.n_steps)
+        n_layers = layers_to_run(self.info, reading.n_layers)
+        n_steps = drive(_Runner(self.decoder, n_layers), ids, reading, self.eos, sink)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started)
 
-    def _steps(self, ids: Int32, options: ScoreOptions, n_layers: int) -> StepScores:
-        n_tokens = len(ids)
-        scores, cache = StepScores(n_tokens, options.pool), KeyValues()
-        if n_tokens > 1:
-            _prefill(self.decoder, ids[:-1], np.arange(n_tokens - 1), cache, options.chunk, n_layers)
 
-        def watch(_: int, q: Array, k: Array, scale: float) -> None:
-            query, keys = q[:, -1].astype(np.float32), k[:, :n_tokens].astype(np.float32)
-            scores.add(attention_rows(query, keys, scale))
+@dataclass(slots=True)
+class _Runner:
+    """Implements `drive.Runner`."""
 
-        def step(token: int, i: int) -> int:
-            at = np.asarray([n_tokens - 1 + i])
-            logits = self.decoder.forward(np.asarray([token]), at, cache, n_layers=n_layers, watch=watch)
-            scores.end_step()
-            return int(np.argmax(logits[-1]))
+    decoder: Decoder
+    n_layers: int
+    cache: KeyValues = field(default_factory=KeyValues)
 
-        look_ahead(int(ids[-1]), step, self.eos, options.n_lookahead)
-        return scores
+    @property
+    def length(self) -> int:
+        return self.cache.length
+
+    def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> NumpyWatch:
+        return NumpyWatch(groups, start, n_tokens)
+
+    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
+        found: list[Float32] = []
+        for start in range(0, len(ids), chunk):
+            part = ids[start : start + chunk]
+            at = np.arange(self.length, self.length + len(part))
+            found.append(self.decoder.states(part, at, self.cache, n_layers=self.n_layers, watch=watch.see))
+        return np.concatenate(found).astype(np.float32) if hidden else None
+
+    def step(self, token: int, watches: tuple[Watch, ...]) -> int:
+        def see(layer: int, q: Array, keys: Array, scale: float) -> None:
+            for watch in watches:
+                watch.see(layer, q, keys, scale)
+
+        at = np.asarray([self.length])
+        logits = self.decoder.forward(np.asarray([token]), at, self.cache, n_layers=self.n_layers, watch=see)
+        return int(np.argmax(logits[-1]))
+
+    def rewind(self, length: int) -> None:
+        self.cache = self.cache.first(length)
 
 
 def _prefill(
@@ -165,7 +182,7 @@ def load_drafter(
 
 def drafter_from(engine: ReferenceEngine, n_layers: int | None = None) -> ReferenceDrafter:
     """A drafter on the engine's own weights, of its first `n_layers` layers (None = all)."""
-    n_layers = layers_to_run(engine.info, ScoreOptions(n_layers=n_layers))
+    n_layers = layers_to_run(engine.info, n_layers)
     info = replace(engine.info, n_layers=n_layers)
     return ReferenceDrafter(info, engine.tokenizer, 0.0, engine.decoder, engine.eos, engine.info.n_layers)
 

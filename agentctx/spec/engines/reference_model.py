@@ -53,6 +53,15 @@ class KeyValues:
     def fork(self) -> KeyValues:
         return KeyValues(list(self.keys), list(self.values))
 
+    @property
+    def length(self) -> int:
+        """S: tokens that every layer has seen."""
+        return self.keys[0].shape[1] if self.keys else 0
+
+    def first(self, length: int) -> KeyValues:
+        """The first `length` tokens."""
+        return KeyValues([k[:, :length] for k in self.keys], [v[:, :length] for v in self.values])
+
     def append(self, layer: int, k: Array, v: Array) -> tuple[Array, Array]:
         if layer == len(self.keys):
             self.keys.append(k)
@@ -84,13 +93,25 @@ class Decoder:
         watch: Watcher | None = None,
     ) -> Float32:
         """float32 (n, V): logits after each of `ids` (n,) at `positions` (n,). Mutates `cache`."""
+        x = self.states(ids, positions, cache, n_layers=n_layers, watch=watch)
+        head = "model.embed_tokens.weight" if self.config.tied else "lm_head.weight"
+        return (x @ self.weights[head].T).astype(np.float32)
+
+    def states(
+        self,
+        ids: npt.NDArray[np.integer[Any]],
+        positions: npt.NDArray[np.integer[Any]],
+        cache: KeyValues,
+        *,
+        n_layers: int | None = None,
+        watch: Watcher | None = None,
+    ) -> Array:
+        """(n, D): states of `ids` after the last layer and the final norm. Mutates `cache`."""
         x = self.weights["model.embed_tokens.weight"][ids]
         cos, sin = _rotation(self.config, positions, x.dtype)
         for layer in range(n_layers or self.config.n_layers):
             x = self._layer(layer, x, (cos, sin), cache, watch)
-        x = self._norm("model.norm.weight", x)
-        head = "model.embed_tokens.weight" if self.config.tied else "lm_head.weight"
-        return (x @ self.weights[head].T).astype(np.float32)
+        return self._norm("model.norm.weight", x)
 
     def _layer(
         self, layer: int, x: Array, rotation: tuple[Array, Array], cache: KeyValues, watch: Watcher | None

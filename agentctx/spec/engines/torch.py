@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, TokenizedPrompt, Tokenizer, TokenScores, readonly
+from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.spec.drive import drive
 from agentctx.spec.engines import torch_cache
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_scored, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import (
+    check_read,
+    check_sparse,
+    layers_to_run,
+    room_to_decode,
+)
 from agentctx.spec.engines.sampling import Decoding, generate
-from agentctx.spec.engines.torch_capture import attention_rows, watching
 from agentctx.spec.engines.torch_model import TorchModel, load_model
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams, ScoreOptions
-from agentctx.spec.score import StepScores, look_ahead
+from agentctx.spec.engines.torch_runner import TorchRunner
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.reading import ReadFacts, Reading, Sink
 
 BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
 
@@ -104,32 +110,14 @@ class TorchDrafter:
     eos: frozenset[int]
     full_layers: int
 
-    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
-        check_scored(self.info, prompt, options)
+    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+        check_read(self.info, ids, reading)
         started = time.perf_counter()
-        n_layers = layers_to_run(self.info, options)
-        scores = self._steps(self.model.first_layers(n_layers), prompt.ids, options)
-        scorer = "early-exit" if n_layers < self.full_layers else "specprefill"
-        seconds = time.perf_counter() - started
-        return TokenScores(readonly(scores.mean()), self.info.name, scorer, n_layers, seconds, scores.n_steps)
-
-    def _steps(self, model: TorchModel, ids: Int32, options: ScoreOptions) -> StepScores:
-        n_tokens = len(ids)
-        scores = StepScores(n_tokens, options.pool)
-        cache = model.new_cache(n_tokens + options.n_lookahead)
-        model.prefill(ids[:-1], np.arange(n_tokens - 1), cache, options.chunk)
-
-        def watch(query: Any, keys: Any, scale: float) -> None:
-            scores.add(attention_rows(query, keys[:, :n_tokens], scale))
-
-        def step(token: int, i: int) -> int:
-            with watching(watch):
-                logits = model.forward([[token]], [[n_tokens - 1 + i]], cache)
-            scores.end_step()
-            return int(np.argmax(logits[0, -1]))
-
-        look_ahead(int(ids[-1]), step, self.eos, options.n_lookahead)
-        return scores
+        n_layers = layers_to_run(self.info, reading.n_layers)
+        model = self.model.first_layers(n_layers)
+        runner = TorchRunner(model, reading.room(len(ids)))
+        n_steps = drive(runner, ids, reading, self.eos, sink)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started)
 
 
 def load_engine(
@@ -159,7 +147,7 @@ def load_drafter(
 ) -> TorchDrafter:
     """The first `n_layers` layers (None = all) of the model in `folder`; no other layer is read."""
     started = time.perf_counter()
-    layers = layers_to_run(info, ScoreOptions(n_layers=n_layers))
+    layers = layers_to_run(info, n_layers)
     model = load_model(folder, name, n_layers=None if n_layers is None else layers, device=device)
     eos = eos_ids(folder, read_config(folder), tokenizer)
     own = replace(info, n_layers=layers, n_params=model.n_params)
@@ -168,7 +156,7 @@ def load_drafter(
 
 def drafter_from(engine: TorchEngine, n_layers: int | None = None) -> TorchDrafter:
     """A drafter on the engine's own weights (no second copy), of its first `n_layers` layers (None = all)."""
-    layers = layers_to_run(engine.info, ScoreOptions(n_layers=n_layers))
+    layers = layers_to_run(engine.info, n_layers)
     model = engine.model.first_layers(layers)
     info = replace(engine.info, n_layers=layers, n_params=model.n_params)
     return TorchDrafter(info, engine.tokenizer, 0.0, model, engine.eos, engine.info.n_layers)

@@ -37,6 +37,12 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     def get_seq_length(self, *args: Any) -> int:
         return self.used
 
+    def truncate(self, used: int) -> None:
+        """Forget what lies behind the first `used` tokens."""
+        if self.store is not None and used < self.used:
+            self.used = used
+            self.keys, self.values = (room[:, :, :used] for room in self.store)
+
     def fork(self, rows: int, extra: int) -> RoomyLayer:
         """`rows` copies of the (only) row, with room for `extra` more tokens."""
         other = RoomyLayer(self.used + extra)
@@ -59,6 +65,11 @@ def new_cache(n_layers: int, capacity: int) -> Any:
 
 def fork(cache: Any, rows: int, extra: int) -> Any:
     return Cache(layers=[layer.fork(rows, extra) for layer in cache.layers])
+
+
+def truncate(cache: Any, used: int) -> None:
+    for layer in cache.layers:
+        layer.truncate(used)
 
 
 def select(cache: Any, rows: list[int]) -> None:

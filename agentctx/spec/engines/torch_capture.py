@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,10 +19,13 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from agentctx.prompt import Float32
+from agentctx.prompt import Int32
+from agentctx.spec.reading import Group, Reduce, Sink
+from agentctx.spec.rows import members
 
 ATTENTION = "agentctx_capture"
-Watcher = Callable[[Any, Any, float], None]  # query (H, D), keys (KVH, S, D), scale
+# (layer, queries (H, n, D), keys of everything seen so far (KVH, S, D), scale), queries and keys after RoPE
+Watcher = Callable[[int, Any, Any, float], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("agentctx_attention_watcher", default=None)
 
@@ -36,10 +40,10 @@ def attention(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """SDPA; shows the last query row of the (only) sequence to the watcher, if there is one."""
+    """SDPA; shows the queries of the (only) sequence to the watcher, if there is one."""
     watcher = _watcher.get()
     if watcher is not None:
-        watcher(query[0, :, -1], key[0], query.shape[-1] ** -0.5 if scaling is None else scaling)
+        watcher(module.layer_idx, query[0], key[0], query.shape[-1] ** -0.5 if scaling is None else scaling)
     out: tuple[Any, Any] = sdpa_attention_forward(
         module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
     )
@@ -62,10 +66,52 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def attention_rows(query: Any, keys: Any, scale: float) -> Float32:
-    """`score.attention_rows` where the tensors are, so that a GPU need not ship its keys: float32 (H, T)."""
-    n_kv, _, width = keys.shape
-    grouped = query.float().reshape(n_kv, -1, width)
-    rows = torch.softmax(grouped @ keys.float().transpose(1, 2) * scale, dim=-1)
-    out: Float32 = rows.reshape(query.shape[0], -1).cpu().numpy()
-    return out
+class DeepEnough(Exception):
+    """Raised by a watcher where nothing behind this layer's attention is needed: keys and values are stored by then."""
+
+
+@dataclass(slots=True)
+class TorchWatch:
+    """`rows.NumpyWatch` where the tensors are, so that a GPU need not ship its keys."""
+
+    groups: tuple[Group, ...]
+    start: int
+    n_tokens: int
+    n_layers: int
+    found: dict[str, Any] = field(default_factory=dict)  # float32 (L, H, T)
+
+    def see(self, layer: int, q: Any, keys: Any, scale: float) -> None:
+        n_heads, n, _ = q.shape
+        first = keys.shape[1] - n
+        for group in self.groups:
+            for places, weights in members(group, self.start, first, n):
+                rows = self._rows(
+                    q[:, torch.as_tensor(places, device=q.device)], keys, scale, places + first, raw=group.raw
+                )
+                if group.name not in self.found:
+                    shape = (self.n_layers, n_heads, self.n_tokens)
+                    self.found[group.name] = torch.zeros(shape, dtype=torch.float32, device=q.device)
+                part = self.found[group.name][layer, :, : rows.shape[2]]
+                weighted = torch.as_tensor(weights, device=q.device)
+                if group.reduce is Reduce.MEAN:
+                    part += torch.einsum("hbs,b->hs", rows, weighted / len(group.tokens))
+                else:
+                    torch.maximum(part, (rows * weighted[None, :, None]).amax(dim=1), out=part)
+
+    def _rows(self, q: Any, keys: Any, scale: float, at: Int32, *, raw: bool) -> Any:
+        """(H, b, min(S, T)): attention of the queries at places `at` of the cache."""
+        if self.start == 0:
+            keys = keys[:, : self.n_tokens]
+        n_heads, block, width = q.shape
+        n_kv, n_seen, _ = keys.shape
+        logits = q.float().reshape(n_kv, -1, width) @ keys.float().transpose(1, 2)
+        logits = logits.reshape(n_heads, block, n_seen).mul_(scale)
+        future = torch.arange(n_seen, device=q.device)[None] > torch.as_tensor(at, device=q.device)[:, None]
+        logits.masked_fill_(future[None], 0.0 if raw else float("-inf"))
+        return (logits if raw else torch.softmax(logits, dim=-1))[:, :, : self.start or None]
+
+    def emit(self, sink: Sink) -> None:
+        for group in self.groups:
+            if group.name in self.found:
+                for layer, rows in enumerate(self.found[group.name].cpu().numpy()):
+                    sink.rows(group.name, layer, rows)

@@ -24,7 +24,7 @@ from agentctx.prompt import Float32
 from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.torch_cache import fork, new_cache
-from agentctx.spec.engines.torch_capture import ATTENTION, register
+from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, register
 
 # Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
 SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
@@ -67,10 +67,7 @@ class TorchModel:
         which it would cut attention.
         """
         ids, positions = self._tensor(ids), self._tensor(positions)
-        past = cache.get_seq_length()
-        arguments: dict[str, Any] = {self.cache_argument: cache}
-        if self.takes_cache_position:
-            arguments["cache_position"] = torch.arange(past, past + ids.shape[1], device=ids.device)
+        arguments = self._with_cache(cache, ids)
         with _mapped(self.name), torch.inference_mode():
             out = self.module(
                 input_ids=ids,
@@ -81,6 +78,18 @@ class TorchModel:
             )
             logits: Float32 = out.logits.float().cpu().numpy()
             return logits
+
+    def advance(self, ids: Any, positions: Any, cache: Any) -> Any:
+        """(n, D): the states of `ids` after the last layer and the final norm, no logits; None where a watcher found
+        it deep enough. Mutates `cache`."""
+        ids, positions = self._tensor([ids]), self._tensor([positions])
+        with _mapped(self.name), torch.inference_mode():
+            try:
+                arguments = self._with_cache(cache, ids)
+                out = self.module.model(input_ids=ids, position_ids=positions, use_cache=True, **arguments)
+            except DeepEnough:
+                return None
+            return out.last_hidden_state[0]
 
     def prefill(self, ids: Any, positions: Any, cache: Any, chunk: int) -> Float32:
         """float32 (V,): logits after the last id. Mutates `cache`."""
@@ -101,6 +110,13 @@ class TorchModel:
         inner.config = shell.config = config
         shell.model = inner
         return TorchModel(self.name, shell, n_layers, self.cache_argument, self.takes_cache_position)
+
+    def _with_cache(self, cache: Any, ids: Any) -> dict[str, Any]:
+        past = cache.get_seq_length()
+        arguments: dict[str, Any] = {self.cache_argument: cache}
+        if self.takes_cache_position:
+            arguments["cache_position"] = torch.arange(past, past + ids.shape[1], device=ids.device)
+        return arguments
 
     def _tensor(self, values: Any) -> Any:
         return torch.as_tensor(np.asarray(values, dtype=np.int64), device=self.module.device)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from agentctx.config import RunOptions
-from agentctx.errors import UsageError
-from agentctx.pipeline.decide import default_layers, plan, refuse_tokenizers
+from agentctx.errors import EngineUnavailable, UsageError
+from agentctx.pipeline.decide import plan, refuse_tokenizers
 from agentctx.prompt import ModelInfo
 from agentctx.spec.cost import estimate
-from agentctx.spec.protocols import ScoreOptions
+from agentctx.spec.scorers import LEARNED
 from tests.services import WordTokenizer
 
 MAIN = ModelInfo("main", "/m/main", 30, 1_500_000_000, 1536, 12, 2, 128, 150_000, 32768, "d", "qwen2")
@@ -24,14 +24,15 @@ def made(options: RunOptions, drafter: ModelInfo = SMALL, *, kept: int = 2000, s
 
 def test_sparse_where_it_pays() -> None:
     found = made(RunOptions())
-    cost = estimate(MAIN, SMALL, 8000, 2000, ScoreOptions())
+    cost = estimate(MAIN, SMALL, 8000, 2000, n_layers=8)
     assert cost.pays
     assert (found.decision.mode, found.score, found.decision.drafter) == ("sparse", True, "small")
-    assert found.decision.reason == f"estimate: selection + sparse prefill is {cost.ratio:.2f} of dense prefill"
+    said = f"estimate: selection + sparse prefill is {cost.ratio:.2f} of dense prefill"
+    assert found.decision.reason == f"{said}; scorer selective-icr (this drafter isn't calibrated)"
     assert found.decision.cost_dense == 8000.0
     assert found.decision.cost_selection == pytest.approx(cost.selection / cost.dense * 8000, abs=0.1)
     assert found.decision.cost_sparse == pytest.approx(cost.sparse / cost.dense * 8000, abs=0.1)
-    assert (found.decision.scorer, found.decision.drafter_layers) == ("specprefill", 12)
+    assert (found.decision.scorer, found.decision.drafter_layers) == ("selective-icr", 8)
 
 
 def test_dense_where_it_does_not() -> None:
@@ -52,16 +53,37 @@ def test_flags_decide_and_the_estimate_is_said() -> None:
 
 def test_a_model_that_drafts_for_itself_stops_early() -> None:
     itself = replace(MAIN, name="again")
-    assert (default_layers(MAIN, itself), default_layers(MAIN, SMALL)) == (10, None)
-    assert default_layers(replace(MAIN, n_layers=2), replace(MAIN, n_layers=2)) == 1
     found = made(RunOptions(), itself)
-    assert (found.options.n_layers, found.decision.drafter_layers, found.decision.scorer) == (10, 10, "early-exit")
+    assert (found.n_layers, found.decision.drafter_layers, found.decision.scorer) == (10, 10, "early-exit")
+    tiny = replace(MAIN, n_layers=2)
+    assert plan(RunOptions(), tiny, tiny, packed=8000, kept=2000, same_tokenizer=True).n_layers == 1
+
+
+@pytest.mark.parametrize(("scorer", "layers"), [("specprefill", 12), ("gemfilter", 5), ("claa", 6), ("early-exit", 4)])
+def test_the_scorer_that_is_asked_for(scorer: str, layers: int) -> None:
+    found = made(RunOptions(scorer=scorer, force_sparse=True))
+    assert (found.scorer.name, found.decision.scorer, found.decision.drafter_layers) == (scorer, scorer, layers)
+    assert found.decision.reason.endswith(f"; scorer {scorer} (--scorer)")
 
 
 def test_layers_by_hand() -> None:
-    assert made(RunOptions(drafter_layers=5)).options.n_layers == 5
+    assert made(RunOptions(drafter_layers=5, scorer="specprefill")).n_layers == 5
+    assert made(RunOptions(drafter_layers=6)).n_layers == 4  # of the first six the middle third
     with pytest.raises(UsageError, match="--drafter-layers 13: small has 12"):
         made(RunOptions(drafter_layers=13))
+
+
+@pytest.mark.parametrize("scorer", LEARNED)
+def test_what_is_learned_needs_a_calibration(scorer: str) -> None:
+    with pytest.raises(EngineUnavailable, match=f"the scorer {scorer} is learned") as caught:
+        made(RunOptions(scorer=scorer))
+    assert "bench calibrate" in (caught.value.hint or "")
+
+
+def test_an_unknown_scorer_is_refused() -> None:
+    with pytest.raises(UsageError, match="no scorer 'best'") as caught:
+        made(RunOptions(scorer="best"))
+    assert "hybrid, evidence-heads" in (caught.value.hint or "")
 
 
 def test_another_tokenizer_selects_text() -> None:

@@ -17,6 +17,7 @@ from agentctx.prompt import ChatFrame, ModelInfo, Task, TestRef, Tokenizer
 from agentctx.spec.engines import load
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
 from agentctx.spec.protocols import Drafter, Engine
+from agentctx.spec.scorers import LEARNED, SCORERS, make
 from agentctx.vcs import clean_environment
 from tests.engines.engine_models import MODELS, build, describe
 from tests.reports import check_json
@@ -127,12 +128,23 @@ def test_sparse(leap: Repo, services: TinyServices) -> None:
 
 def test_scores_decide_among_what_is_not_pinned(leap: Repo, services: TinyServices) -> None:
     by_rank = selected(leap, services, drafter="none", budget=1400)
-    sparse = selected(leap, services, budget=1400, force_sparse=True)
+    sparse = selected(leap, services, budget=1400, force_sparse=True, scorer="early-exit")
     assert by_rank.report.decision.mode == "text"
     chosen = [unit for unit in sparse.report.units if unit.kept and unit.tier == 3]
     scored = [unit for unit in chosen if not unit.why.startswith("belongs to ")]
     assert scored
     assert all(unit.score > 0 for unit in scored)
+
+
+@pytest.mark.parametrize("scorer", [name for name in SCORERS if name not in LEARNED])
+def test_every_scorer_that_learns_nothing(leap: Repo, services: TinyServices, scorer: str) -> None:
+    found = selected(leap, services, scorer=scorer, force_sparse=True)
+    decision = found.report.decision
+    assert (decision.mode, decision.scorer) == ("sparse", scorer)
+    assert decision.drafter_layers == make(scorer, None).depth(3)
+    again = selected(leap, services, scorer=scorer, force_sparse=True)
+    assert [row.score for row in again.report.units] == [row.score for row in found.report.units]
+    assert len({row.score for row in found.report.units}) > 5
 
 
 def test_the_same_scores_every_time(leap: Repo, services: TinyServices) -> None:

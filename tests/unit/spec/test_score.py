@@ -25,7 +25,7 @@ def test_the_whole_chain_equals_torch() -> None:
     scores = StepScores(100, 13)
     for step in queries:
         for q, k in zip(step, keys, strict=True):
-            scores.add(attention_rows(q, k, scale))
+            scores.add(attention_rows(q[:, None], k, scale, np.asarray([99]))[:, 0])
         scores.end_step()
     repeated = torch.tensor(keys).repeat_interleave(3, dim=1)
     logits = torch.einsum("slhd,lhtd->slht", torch.tensor(queries), repeated) * scale
@@ -43,10 +43,19 @@ def test_the_whole_chain_equals_torch() -> None:
 def test_attention_reads_the_right_key_heads() -> None:
     q = np.asarray([[1, 0], [0, 1], [1, 0], [0, 1]], np.float32)
     k = np.asarray([[[9, 0], [0, 9]], [[0, 9], [9, 0]]], np.float32)
-    rows = attention_rows(q, k, 1.0)
-    assert rows.argmax(1).tolist() == [0, 1, 1, 0]
+    rows = attention_rows(q[:, None], k, 1.0, np.asarray([1]))
+    assert rows[:, 0].argmax(1).tolist() == [0, 1, 1, 0]
     with pytest.raises(ValueError, match="3 query heads can't share 2"):
-        attention_rows(q[:3], k, 1.0)
+        attention_rows(q[:3, None], k, 1.0, np.asarray([1]))
+
+
+def test_queries_see_no_key_behind_them() -> None:
+    q, k = normal(2, 2, 4), normal(1, 3, 4)
+    rows = attention_rows(q, k, 1.0, np.asarray([0, 1]))
+    np.testing.assert_allclose(rows[:, 0], [[1, 0, 0]] * 2)
+    assert (rows[:, 1, 2] == 0).all()
+    raw = attention_rows(q, k, 0.5, np.asarray([0, 1]), raw=True)
+    np.testing.assert_allclose(raw[1, 1], [q[1, 1] @ k[0, 0] / 2, q[1, 1] @ k[0, 1] / 2, 0], rtol=1e-5)
 
 
 def test_softmax_survives_large_logits() -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from agentctx.config import OverBudget
 from agentctx.errors import BudgetError
-from agentctx.prompt import KeptUnit, Pins, PromptDocument, Section, Selection, TokenScores, Why
+from agentctx.prompt import KeptUnit, Pins, PromptDocument, Section, Selection, Why
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
 from agentctx.spec.omissions import repair
 from agentctx.spec.pins import collect
-from agentctx.spec.select import SelectOptions, rank_scores, select, unit_scores
+from agentctx.spec.select import SelectOptions, rank_scores, select
 from agentctx.spec.why import explain
 from tests.unit.spec.builders import Builder, by_bytes
 
@@ -40,26 +40,6 @@ def symbols(document: PromptDocument, selection: Selection) -> dict[str, int]:
 
 
 # ---------------------------------------------------------------- scores
-
-
-def scores_of(values: list[float]) -> TokenScores:
-    return TokenScores(np.array(values, dtype=np.float32), "d", "specprefill", 1, 0.0)
-
-
-def test_unit_scores_are_means() -> None:
-    b = Builder()
-    for text in (b"abcd", b"", b"xy"):
-        b.unit(text)
-    tokenized = by_bytes(b.build())
-    assert unit_scores(tokenized, scores_of([1, 2, 3, 6, 8, 0])).tolist() == [3.0, 0.0, 4.0]
-
-
-@pytest.mark.parametrize("values", [[1.0], [1.0, float("nan")], [1.0, float("inf")]])
-def test_bad_token_scores_are_refused(values: list[float]) -> None:
-    b = Builder()
-    b.unit(b"ab")
-    with pytest.raises(ValueError, match="2 tokens"):
-        unit_scores(by_bytes(b.build()), scores_of(values))
 
 
 def test_bad_unit_scores_and_options_are_refused() -> None:

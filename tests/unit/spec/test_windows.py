@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from spec_prompts import make_prompt
 
 from agentctx.errors import EngineUnavailable
-from agentctx.prompt import Section, TokenizedPrompt, TokenScores
+from agentctx.prompt import Float32, Int32, PackFacts, Section, TokenizedPrompt
 from agentctx.spec.engines import reference
 from agentctx.spec.engines.reference_model import DecoderConfig
-from agentctx.spec.protocols import Drafter, ModelInfo, ScoreOptions
+from agentctx.spec.protocols import Drafter, ModelInfo
+from agentctx.spec.reading import ReadFacts, Reading, Sink
+from agentctx.spec.scorers.base import MEAN, Aggregate, Asked
+from agentctx.spec.scorers.published import SpecPrefill
 from agentctx.spec.windows import combine, cut, plan, score_in_windows
 
-OPTIONS = ScoreOptions(n_lookahead=2)
+SCORER = SpecPrefill(n_lookahead=2)
 
 
 def drafter(max_position: int) -> Drafter:
@@ -25,20 +28,52 @@ def drafter(max_position: int) -> Drafter:
 
 
 @dataclass
-class Ids:
-    """A drafter that scores every token by its value and remembers its prompts."""
+class ByIds:
+    """A scorer that values every token by its id, and remembers its prompts."""
+
+    seen: list[TokenizedPrompt] = field(default_factory=list)
+    aggregate: Aggregate = MEAN
+    name: str = "ids"
+    dilutes: bool = True
+    n_lookahead: int = 2
+
+    def depth(self, n_layers: int) -> int:
+        return n_layers
+
+    def begin(self, asked: Asked) -> tuple[Reading, Values]:
+        if asked.prompt is not LONG:
+            self.seen.append(asked.prompt)
+        return Reading(n_lookahead=2), Values(asked.prompt)
+
+
+@dataclass
+class Values:
+    prompt: TokenizedPrompt
+
+    def rows(self, group: str, layer: int, rows: Float32) -> None:
+        raise AssertionError
+
+    def hidden(self, states: Float32) -> None:
+        raise AssertionError
+
+    def values(self) -> Float32:
+        return self.prompt.ids.astype(np.float32) / self.prompt.n_tokens
+
+
+@dataclass
+class Reader:
+    """A drafter that takes a second for every prompt."""
 
     max_position: int
-    seen: list[TokenizedPrompt] = field(default_factory=list)
+    tokenizer: object = None
 
     @property
     def info(self) -> ModelInfo:
         return ModelInfo("ids", "", 1, 1, 1, 1, 1, 1, 256, self.max_position, "d", "test")
 
-    def score(self, prompt: TokenizedPrompt, options: ScoreOptions) -> TokenScores:
-        self.seen.append(prompt)
-        assert prompt.n_tokens + options.n_lookahead - 1 <= self.max_position
-        return TokenScores(prompt.ids.astype(np.float32) / prompt.n_tokens, "ids", "test", 1, 1.0, len(self.seen))
+    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+        assert reading.room(len(ids)) <= self.max_position
+        return ReadFacts(1, 2, 1.0)
 
 
 LONG = make_prompt(
@@ -55,19 +90,21 @@ LONG = make_prompt(
 
 def test_one_window_is_the_drafter_itself() -> None:
     one = drafter(400)
-    scores, findings = score_in_windows(one, LONG, OPTIONS)
-    np.testing.assert_array_equal(scores.values, one.score(LONG, OPTIONS).values)
-    assert findings == ()
+    scores, findings = score_in_windows(one, LONG, SCORER)
+    reading, scoring = SCORER.begin(Asked(LONG, one.tokenizer, 2))
+    one.read(LONG.ids, reading, scoring)
+    np.testing.assert_array_equal(scores.values, scoring.values())
+    assert (scores.scorer, scores.n_layers, scores.n_lookahead, findings) == ("specprefill", 2, 2, ())
 
 
 def test_the_last_fitting_length_is_one_window() -> None:
-    assert score_in_windows(drafter(374), LONG, OPTIONS)[1] == ()
-    assert score_in_windows(drafter(373), LONG, OPTIONS)[1][0].code == "windows"
+    assert score_in_windows(drafter(374), LONG, SCORER)[1] == ()
+    assert score_in_windows(drafter(373), LONG, SCORER)[1][0].code == "windows"
 
 
 def test_every_window_holds_head_and_query() -> None:
-    fake = Ids(129)
-    scores, (finding,) = score_in_windows(fake, LONG, OPTIONS)  # type: ignore[arg-type]
+    fake = ByIds()
+    scores, (finding,) = score_in_windows(Reader(129), LONG, fake)  # type: ignore[arg-type]
     assert len(fake.seen) >= 4
     assert f"{len(fake.seen)} overlapping windows" in finding.message
     assert "373 tokens" in finding.message
@@ -77,7 +114,8 @@ def test_every_window_holds_head_and_query() -> None:
         assert prompt.ids[-23:].tolist() == LONG.ids[-23:].tolist()
         assert prompt.starts[-1] == len(prompt.document.text)
         assert bytes(int(i) for i in prompt.ids) == prompt.document.text
-        assert [unit.section for unit in prompt.document.units][::2] == [Section.SYSTEM, Section.LOG]
+        sections = [unit.section for unit in prompt.document.units]
+        assert [sections[0], *sections[-3:]] == [Section.SYSTEM, Section.LOG, Section.REQUEST, Section.TAIL]
         assert prompt.unit_starts.tolist()[-1] == prompt.n_tokens
     assert scores.seconds == len(fake.seen)
     assert scores.values.shape == (373,)
@@ -95,6 +133,28 @@ def test_overlaps_take_the_maximum() -> None:
     np.testing.assert_allclose(out[second.start : first.end], length / 373, rtol=1e-6)
 
 
+def test_values_that_are_no_shares_keep_their_sign_and_size() -> None:
+    windows = plan(LONG, 128)
+    values = [np.full(sum(map(len, window)), -1 - i, np.float32) for i, window in enumerate(windows)]
+    out = combine(373, windows, values, dilutes=False)
+    first, second = windows[0][1], windows[1][1]
+    assert set(out[first.start : first.end].tolist()) == {-1.0}
+    assert set(out[first.end : second.end].tolist()) == {-2.0}
+
+
+def test_a_window_knows_its_failing_tests() -> None:
+    """Tests are part of the query: every window holds their end, and which of their units fail."""
+    prompt = make_prompt([(Section.CODE, 200), (Section.TESTS, 30), (Section.TESTS, 20), (Section.REQUEST, 5)])
+    prompt = replace(prompt, document=replace(prompt.document, facts=PackFacts(test_units=(2,))))
+    windows = plan(prompt, 120)
+    assert len(windows) > 1
+    for window in windows:
+        part = cut(prompt, window)
+        (failing,) = part.document.facts.test_units
+        assert part.document.units[failing].section is Section.TESTS
+        assert len(part.unit_tokens(failing)) == 20
+
+
 def test_a_log_longer_than_half_a_window_is_cut_at_its_start() -> None:
     prompt = make_prompt([(Section.CODE, 100), (Section.LOG, 200), (Section.TAIL, 4)])
     for window in plan(prompt, 64):
@@ -109,15 +169,15 @@ def test_a_system_prompt_that_would_fill_the_window_is_scored_as_code() -> None:
 
 def test_a_context_that_holds_no_window_is_refused() -> None:
     with pytest.raises(EngineUnavailable, match="reads 12 tokens"):
-        score_in_windows(Ids(12), LONG, OPTIONS)  # type: ignore[arg-type]
+        score_in_windows(Reader(12), LONG, ByIds())  # type: ignore[arg-type]
 
 
 def test_real_windows_find_what_the_drafter_finds() -> None:
-    scores, _ = score_in_windows(drafter(128), LONG, OPTIONS)
+    scores, _ = score_in_windows(drafter(128), LONG, SCORER)
     assert np.isfinite(scores.values).all()
     assert (scores.values > 0).all()
     assert scores.values.flags.writeable is False
-    again, _ = score_in_windows(drafter(128), LONG, OPTIONS)
+    again, _ = score_in_windows(drafter(128), LONG, SCORER)
     np.testing.assert_array_equal(scores.values, again.values)
 
 

@@ -1,0 +1,74 @@
+"""A task, packed as the product packs it, under the eyes of a drafter -> a Shot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agentctx.bench.shots import Shot
+from agentctx.prompt import Float32, TokenizedPrompt
+from agentctx.spec.index import PromptIndex
+from agentctx.spec.protocols import Drafter
+from agentctx.spec.reading import Reading
+from agentctx.spec.scorers.queries import code_end, evidence_groups, null_aside
+
+Lines = frozenset[tuple[str, int]]
+
+
+@dataclass(slots=True)
+class _Camera:
+    """A sink for rows over the first `end` tokens."""
+
+    end: int
+    found: dict[str, list[Float32]] = field(default_factory=dict)
+    states: Float32 | None = None
+
+    def rows(self, group: str, layer: int, rows: Float32) -> None:
+        self.found.setdefault(group, []).append(rows[:, : self.end] * np.float32(self.end))
+
+    def hidden(self, states: Float32) -> None:
+        self.states = states
+
+
+def shoot(id: str, repo: str, tokenized: TokenizedPrompt, gold: Lines, drafter: Drafter, n_layers: int | None) -> Shot:
+    """Raises: EngineUnavailable: the prompt exceeds the drafter's context."""
+    end = code_end(tokenized)
+    n_units = int(np.searchsorted(tokenized.unit_starts, end))
+    groups = evidence_groups(tokenized)
+    aside = null_aside(tokenized, drafter.tokenizer)
+    camera = _Camera(end)
+    facts = drafter.read(tokenized.ids, Reading(groups, n_layers, aside, hidden=True), camera)
+    units = tokenized.document.units[:n_units]
+    starts = tokenized.unit_starts[: n_units + 1]
+    states = camera.states
+    assert states is not None
+    return Shot(
+        id=id,
+        repo=repo,
+        starts=starts,
+        rank=np.array([unit.score for unit in units], np.float32),
+        gold=np.array([_lines(unit.path, unit.lines, gold) for unit in units], np.float32),
+        support=np.array(PromptIndex(tokenized.document).is_support[:n_units]),
+        lines=len(gold),
+        rows={name: np.stack(rows) for name, rows in camera.found.items()},
+        states=_means(states, starts),
+        asked={group.name: states[group.tokens].mean(axis=0) for group in groups},
+        seconds=facts.seconds,
+        n_tokens=tokenized.n_tokens,
+    )
+
+
+def _lines(path: str | None, lines: object, gold: Lines) -> int:
+    if path is None or lines is None:
+        return 0
+    return sum((path, line) in gold for line in range(lines.start, lines.end + 1))  # type: ignore[attr-defined]
+
+
+def _means(states: Float32, starts: Iterable[int]) -> Float32:
+    edges = np.asarray(list(starts))
+    sums = np.concatenate([np.zeros((1, states.shape[1])), np.cumsum(states[: edges[-1]], axis=0, dtype=np.float64)])
+    sizes = np.maximum(np.diff(edges), 1)
+    means: Float32 = ((sums[edges[1:]] - sums[edges[:-1]]) / sizes[:, None]).astype(np.float32)
+    return means

@@ -1,0 +1,93 @@
+"""The order in which a drafter runs for a reading: prefix, aside, rest, look-ahead. Pure; engines bring the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Protocol
+
+import numpy as np
+
+from agentctx.prompt import Float32, Int32
+from agentctx.spec.reading import Group, Reading, Sink, ahead, tokens
+from agentctx.spec.score import look_ahead
+
+
+class Watch(Protocol):
+    """Collects the attention of groups of queries while their tokens run; one per prompt, aside or step."""
+
+    def see(self, layer: int, q: Any, keys: Any, scale: float) -> None:
+        """q: (H, n, D) of the last n tokens of `keys`: (KVH, S, D), after RoPE; arrays of the engine's library."""
+
+    def emit(self, sink: Sink) -> None:
+        """Give the finished rows to a sink, group by group, layer by layer."""
+
+
+class Runner(Protocol):
+    """A drafter's first layers with a cache. Positions are those of the tokens in the cache."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in the cache."""
+
+    def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> Watch:
+        """A watch for queries that are `start` tokens further in the cache than their groups say.
+
+        Rows are over the first `n_tokens` tokens; those of an aside and of look-ahead steps are cut to that.
+        """
+
+    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
+        """Run tokens behind those in the cache. float32 (n, D) with `hidden`; `stop`: nothing but the attention is
+        needed."""
+
+    def step(self, token: int, watches: tuple[Watch, ...]) -> int:
+        """Run one token; the most likely next one."""
+
+    def rewind(self, length: int) -> None:
+        """Forget the tokens behind the first `length`."""
+
+
+def drive(runner: Runner, ids: Int32, reading: Reading, eos: Collection[int], sink: Sink) -> int:
+    """Read a prompt, int32 (T,), of which the runner may know a beginning. Steps of look-ahead that ran."""
+    n_tokens = len(ids)
+    main = runner.watch(reading.groups, 0, n_tokens)
+    states: list[Float32] = []
+
+    def advance(end: int) -> None:
+        part = ids[runner.length : end]
+        if len(part):
+            found = runner.advance(part, main, chunk=reading.chunk, stop=reading.stops, hidden=reading.hidden)
+            if found is not None:
+                states.append(found)
+
+    if reading.aside is not None:
+        advance(reading.aside.at)
+        _aside(runner, reading, sink, n_tokens)
+    advance(n_tokens - (1 if reading.n_lookahead else 0))
+    n_steps = _look_ahead(runner, int(ids[-1]), reading, eos, sink, main, n_tokens) if reading.n_lookahead else 0
+    main.emit(sink)
+    if reading.hidden:
+        sink.hidden(np.concatenate(states))
+    return n_steps
+
+
+def _aside(runner: Runner, reading: Reading, sink: Sink, n_tokens: int) -> None:
+    aside = reading.aside
+    assert aside is not None
+    watch = runner.watch(aside.groups, aside.at, n_tokens)
+    runner.advance(aside.ids, watch, chunk=reading.chunk, stop=True, hidden=False)
+    runner.rewind(aside.at)
+    watch.emit(sink)
+
+
+def _look_ahead(
+    runner: Runner, last: int, reading: Reading, eos: Collection[int], sink: Sink, main: Watch, n_tokens: int
+) -> int:
+    first = runner.length
+
+    def step(token: int, i: int) -> int:
+        own = runner.watch((Group(ahead(i), tokens([first + i])),), 0, n_tokens)
+        found = runner.step(token, (own, main) if i == 0 else (own,))
+        own.emit(sink)
+        return found
+
+    return len(look_ahead(last, step, eos, reading.n_lookahead))

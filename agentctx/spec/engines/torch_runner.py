@@ -1,0 +1,59 @@
+"""Implements `drive.Runner` on a torch model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agentctx.prompt import Float32, Int32
+from agentctx.spec.drive import Watch
+from agentctx.spec.engines import torch_cache
+from agentctx.spec.engines.torch_capture import DeepEnough, TorchWatch, watching
+from agentctx.spec.engines.torch_model import TorchModel
+from agentctx.spec.reading import Group
+
+
+class TorchRunner:
+    """The model's layers with a cache of `capacity` tokens."""
+
+    def __init__(self, model: TorchModel, capacity: int, cache: Any | None = None) -> None:
+        self.model = model
+        self.cache = model.new_cache(capacity) if cache is None else cache
+
+    @property
+    def length(self) -> int:
+        return int(self.cache.get_seq_length())
+
+    def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> TorchWatch:
+        return TorchWatch(groups, start, n_tokens, self.model.n_layers)
+
+    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
+        last = self.model.n_layers - 1
+
+        def see(layer: int, q: Any, keys: Any, scale: float) -> None:
+            watch.see(layer, q, keys, scale)
+            if stop and layer == last:
+                raise DeepEnough
+
+        found: list[Float32] = []
+        for start in range(0, len(ids), chunk):
+            part = ids[start : start + chunk]
+            at = self.length
+            with watching(see):
+                states = self.model.advance(part, np.arange(at, at + len(part)), self.cache)
+            if hidden:
+                found.append(states.float().cpu().numpy())
+        return np.concatenate(found) if hidden else None
+
+    def step(self, token: int, watches: tuple[Watch, ...]) -> int:
+        def see(layer: int, q: Any, keys: Any, scale: float) -> None:
+            for watch in watches:
+                watch.see(layer, q, keys, scale)
+
+        with watching(see):
+            logits = self.model.forward([[token]], [[self.length]], self.cache)
+        return int(np.argmax(logits[0, -1]))
+
+    def rewind(self, length: int) -> None:
+        torch_cache.truncate(self.cache, length)

@@ -1,0 +1,202 @@
+"""Scorers that ask with the evidence's own tokens and subtract what a null query sees. Pure numpy.
+
+The difference says what the evidence looks at beyond what every query looks at (attention sinks, headers, the end of
+the code). Only tokens before the evidence have one: those of tests, log and request get the value 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agentctx.errors import EngineUnavailable
+from agentctx.prompt import Float32, TokenizedPrompt
+from agentctx.spec.reading import Reading
+from agentctx.spec.scorers.base import Aggregate, Asked, Kind, Scoring
+from agentctx.spec.scorers.calibration import Calibration, HeadWeights, needed
+from agentctx.spec.scorers.queries import (
+    NULL,
+    NULL_REQUEST,
+    REQUEST,
+    code_end,
+    evidence_groups,
+    null_aside,
+)
+
+FAIR = Aggregate(Kind.SUM, 0.5)
+Weigh = Callable[[str, int], Float32 | None]  # (group, layer) -> float32 (H,), None = the layer isn't used
+
+
+@dataclass(frozen=True, slots=True)
+class Icr:
+    """In-context re-ranking (arXiv 2410.02642): attention of all query tokens, all heads, minus the null query's;
+    values far below those of their unit are left out.
+
+    `share`: which layers count, as a part of the depth. Selective ICR (arXiv 2602.22591) takes the middle third.
+    """
+
+    share: tuple[float, float] = (0.0, 1.0)
+    aggregate: Aggregate = FAIR
+    dilutes: bool = True
+    n_lookahead: int = 0
+
+    @property
+    def name(self) -> str:
+        return "icr" if self.share == (0.0, 1.0) else "selective-icr"
+
+    def depth(self, n_layers: int) -> int:
+        return max(1, round(self.share[1] * n_layers))
+
+    def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
+        first = round(self.share[0] * asked.n_layers)
+        reading = contrast(asked, self.depth(asked.n_layers))
+        sizes = {group.name: len(group.tokens) for group in reading.groups}
+        total = sum(sizes.values())
+
+        def weigh(group: str, layer: int) -> Float32 | None:
+            return np.full(1, sizes[group] / total, np.float32) if layer >= first else None
+
+        return reading, _Contrast(asked.prompt, weigh, outliers=True)
+
+
+@dataclass(frozen=True, slots=True)
+class QRHead:
+    """QRHead (arXiv 2506.09944): in-context re-ranking by the few heads that looked at the gold of examples."""
+
+    calibration: Calibration | None = None
+    aggregate: Aggregate = FAIR
+    name: str = "qrhead"
+    dilutes: bool = True
+    n_lookahead: int = 0
+
+    def depth(self, n_layers: int) -> int:
+        return min(n_layers, 1 + max(layer for layer, _ in needed(self.calibration, self.name).heads))
+
+    def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
+        chosen = needed(self.calibration, self.name).heads
+        reading = contrast(asked, self.depth(asked.n_layers))
+        sizes = {group.name: len(group.tokens) for group in reading.groups}
+        total = sum(sizes.values())
+        n_heads = 1 + max(head for _, head in chosen)
+
+        def weigh(group: str, layer: int) -> Float32 | None:
+            weights = np.zeros(n_heads, np.float32)
+            weights[[head for of, head in chosen if of == layer]] = sizes[group] / total
+            return weights if weights.any() else None
+
+        return reading, _Contrast(asked.prompt, weigh)
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceHeads:
+    """A learned weight for each layer, head and group of queries, each difference in units of its spread over the
+    prompt's units; the drafter runs as deep as the deepest head that has a weight."""
+
+    calibration: Calibration | None = None
+    name: str = "evidence-heads"
+    dilutes: bool = False
+    n_lookahead: int = 0
+
+    @property
+    def aggregate(self) -> Aggregate:
+        return Aggregate(Kind.SUM, self.weights.power)
+
+    @property
+    def weights(self) -> HeadWeights:
+        return needed(self.calibration, self.name).evidence
+
+    def depth(self, n_layers: int) -> int:
+        return min(n_layers, self.weights.depth)
+
+    def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
+        weights = self.weights
+
+        def weigh(group: str, layer: int) -> Float32 | None:
+            return weights.of(group, layer)
+
+        return contrast(asked, self.depth(asked.n_layers)), _Contrast(asked.prompt, weigh, spread_power=weights.power)
+
+
+def contrast(asked: Asked, n_layers: int) -> Reading:
+    """Evidence groups and the null query.
+
+    Raises:
+        EngineUnavailable: the prompt has no code before its evidence.
+    """
+    aside = null_aside(asked.prompt, asked.tokenizer)
+    if not aside.at:
+        raise EngineUnavailable("the prompt holds no code before the request", hint="take another --scorer")
+    return Reading(evidence_groups(asked.prompt), n_layers, aside)
+
+
+@dataclass(slots=True)
+class _Contrast:
+    """Adds weighted differences up, layer by layer.
+
+    `spread_power`: the differences of a head are divided by the standard deviation of their unit sums / size^power.
+    `outliers`: values more than two standard deviations below the mean of their unit become 0.
+    """
+
+    prompt: TokenizedPrompt
+    weigh: Weigh
+    spread_power: float | None = None
+    outliers: bool = False
+    null: dict[tuple[str, int], Float32] = field(default_factory=dict)
+    total: Float32 | None = None
+
+    def rows(self, group: str, layer: int, rows: Float32) -> None:
+        end = code_end(self.prompt)
+        if group in (NULL, NULL_REQUEST):
+            self.null[group, layer] = rows[:, :end]
+            return
+        weights = self.weigh(group, layer)
+        if weights is None:
+            return
+        null = self.null[NULL_REQUEST if group == REQUEST else NULL, layer]
+        difference = rows[: len(weights), :end] - null[: len(weights)] if len(weights) > 1 else rows[:, :end] - null
+        if self.spread_power is not None:
+            weights = weights / spread(difference, self.prompt, self.spread_power)
+        if self.total is None:
+            self.total = np.zeros(self.prompt.n_tokens, np.float32)
+        self.total[:end] += weights @ difference if len(weights) > 1 else weights[0] * difference.sum(axis=0)
+
+    def hidden(self, states: Float32) -> None:
+        raise ValueError("hidden states weren't asked for")
+
+    def values(self) -> Float32:
+        total = np.zeros(self.prompt.n_tokens, np.float32) if self.total is None else self.total
+        return without_outliers(total, self.prompt) if self.outliers else total
+
+
+def unit_sums(rows: Float32, starts: np.ndarray) -> Float32:
+    """float32 (H, U): sums of rows (H, T) over units that begin at `starts` (U+1,), empty ones included."""
+    sums = np.zeros((rows.shape[0], rows.shape[1] + 1), np.float64)
+    np.cumsum(rows, axis=1, dtype=np.float64, out=sums[:, 1:])
+    found: Float32 = (sums[:, starts[1:]] - sums[:, starts[:-1]]).astype(np.float32)
+    return found
+
+
+def spread(difference: Float32, prompt: TokenizedPrompt, power: float) -> Float32:
+    """float32 (H,): standard deviation, over the units of the code, of each head's unit sums / size^power."""
+    n_units = int(np.searchsorted(prompt.unit_starts, difference.shape[1]))
+    return spread_of(difference, prompt.unit_starts[: n_units + 1], power)
+
+
+def spread_of(difference: Float32, starts: np.ndarray, power: float) -> Float32:
+    sizes = np.diff(starts)
+    sums = unit_sums(difference, starts)[:, sizes > 0] / sizes[sizes > 0].astype(np.float32) ** np.float32(power)
+    found: Float32 = np.maximum(sums.std(axis=1), np.float32(1e-12))
+    return found
+
+
+def without_outliers(values: Float32, prompt: TokenizedPrompt) -> Float32:
+    """The values with those far below the mean of their unit set to 0."""
+    starts = prompt.unit_starts[:-1][np.diff(prompt.unit_starts) > 0]
+    sizes = np.diff(np.append(starts, prompt.n_tokens))
+    wide = values.astype(np.float64)
+    mean = np.add.reduceat(wide, starts) / sizes
+    square = np.add.reduceat((wide - np.repeat(mean, sizes)) ** 2, starts) / sizes
+    kept = wide >= np.repeat(mean - 2 * np.sqrt(square), sizes)
+    return np.where(kept, values, np.float32(0))
