@@ -69,7 +69,7 @@ def _of_repository(
         at = place[fix.id]
         try:
             made = dressed(given(trees, fix.parent, fix.id, fix.tests, memory), fix)[0]
-            understood = _understood(made, flat[at], unseen[0][at], unseen[1][at])
+            understood = understood_as(made, flat[at], unseen[0][at], unseen[1][at])
             case = _case(repo, fix)
             rows = [one_row(case, understood, {}, RunOptions(budget=b, cache=False), services) for b in budgets]
         except AgentctxError as error:
@@ -81,7 +81,7 @@ def _case(repo: str, fix: Fix) -> Case:
     return Case(fix.id, repo, "", fix.parent, fix.id, tuple(path for path, _ in fix.tests), (), fix.gold)
 
 
-def _understood(made: Given, example: Example, chances: Floats, of_units: Floats) -> Understood:
+def understood_as(made: Given, example: Example, chances: Floats, of_units: Floats) -> Understood:
     """As the pipeline makes it, with these chances of the example's candidates."""
     chunks = build_nodes(made.graph, made.data).chunks
     ranking = []

@@ -153,7 +153,7 @@ def select_for(
     tokenizer = main.tokenizer if main is not None else services.tokenizer(options)
     services.progress("packing")
     sizes = _sizes(options, main)
-    packed, chosen = _packed(understood, frame, options, sizes, tokenizer, clock)
+    packed, chosen = window_of(understood, frame, options, main, tokenizer, clock)
     document, tokenized = chosen.tokenized.document, chosen.tokenized
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
@@ -186,15 +186,16 @@ def select_for(
     return Outcome(report, tokenized, best.selection, best.text, understood)
 
 
-def _packed(
+def window_of(
     understood: Understood,
     frame: Frame,
     options: RunOptions,
-    sizes: Sizes,
+    main: Model | None,
     tokenizer: Tokenizer,
     clock: Clock,
 ) -> tuple[Packed, Fitter]:
-    """The packed window, and what selects from it."""
+    """The packed window, and what selects from it. `main`: the model that will read the prompt, if there is one."""
+    sizes = _sizes(options, main)
     with clock.stage("pack"):
         packed = pack(_pack_input(understood), frame, tokenizer, sizes.window, sizes.limit)
         tokenized = tokenize(packed.document, tokenizer)
@@ -221,7 +222,7 @@ def _advised(
         window = max(options.window, need) if options.window is not None else None
         tried = replace(options, budget=need, keep=None, window=window)
         try:
-            _, fitter = _packed(understood, frame, tried, _sizes(tried, main), tokenizer, Clock())
+            _, fitter = window_of(understood, frame, tried, main, tokenizer, Clock())
             fitter.as_text(rank_scores(fitter.tokenized.document))
         except BudgetError as again:
             if again.need is None or again.need <= need:

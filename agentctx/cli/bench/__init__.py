@@ -7,6 +7,7 @@ import click
 from agentctx.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "calibrate": ("agentctx.cli.bench.calibrate:calibrate", "Learn which of a drafter's heads find the code to edit."),
     "fuzz": ("agentctx.cli.bench.fuzz:fuzz", "Whether broken files and logs are read without a fault."),
     "index": ("agentctx.cli.bench.index:index", "How fast the index is: cold, warm, one file saved."),
     "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),

@@ -17,12 +17,12 @@ Make = Callable[[Calibration | None], Scorer]  # what was learned of the drafter
 
 def _hybrid(known: Calibration | None) -> Scorer:
     found = needed(known, "hybrid")
-    return Hybrid(make(found.fusion.scorer, found), found.fusion)
+    return Hybrid(EvidenceHeads(found.joint), found.fusion)
 
 
 SCORERS: Mapping[str, Make] = {
     "hybrid": _hybrid,
-    "evidence-heads": EvidenceHeads,
+    "evidence-heads": lambda known: EvidenceHeads(needed(known, "evidence-heads").evidence),
     "probe": Probe,
     "qrhead": QRHead,
     "icr": lambda _: Icr(),

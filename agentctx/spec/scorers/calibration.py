@@ -58,39 +58,36 @@ class ProbeWeights:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Log odds of a unit: rank * log(worth + floor) + drafter * the drafter's value + size * log(tokens)."""
+    """Log odds of a unit: rank * log(worth + floor) + size * log(tokens) + the drafter's value."""
 
     rank: float
     floor: float
-    drafter: float
     size: float
-    scorer: str  # whose value the drafter's is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """`heads`: the (layer, head) pairs of QRHead. `about`: sources, counts, figures of what it is worth."""
+    """`heads`: the (layer, head) pairs of QRHead. `evidence`: weights of heads that score alone, `joint`: of those
+    that score with the ranking. `about`: sources, counts, figures of what it is worth."""
 
     drafter: str
     digest: str
     heads: tuple[tuple[int, int], ...]
     evidence: HeadWeights
+    joint: HeadWeights
     fusion: Fusion
     probe: ProbeWeights | None
     about: Mapping[str, Any]
 
     def to_json(self) -> str:
-        evidence, probe = self.evidence, self.probe
+        probe = self.probe
         raw: dict[str, Any] = {
             "schema": SCHEMA,
             "drafter": self.drafter,
             "digest": self.digest,
             "heads": [list(pair) for pair in self.heads],
-            "evidence": {
-                "groups": list(evidence.groups),
-                "power": evidence.power,
-                "weights": _packed(evidence.weights),
-            },
+            "evidence": _of_heads(self.evidence),
+            "joint": _of_heads(self.joint),
             "fusion": {name: getattr(self.fusion, name) for name in Fusion.__slots__},
             "about": dict(self.about),
         }
@@ -160,15 +157,13 @@ def from_json(text: str, name: str) -> Calibration:
         raw = json.loads(text)
         if raw["schema"] != SCHEMA:
             raise ValueError(f"its format is {raw['schema']}, this version reads {SCHEMA}")
-        evidence = raw["evidence"]
         return Calibration(
             drafter=str(raw["drafter"]),
             digest=str(raw["digest"]),
             heads=tuple((int(layer), int(head)) for layer, head in raw["heads"]),
-            evidence=HeadWeights(
-                tuple(evidence["groups"]), _unpacked(evidence["weights"], 3), float(evidence["power"])
-            ),
-            fusion=Fusion(**{key: raw["fusion"][key] for key in Fusion.__slots__}),
+            evidence=_heads(raw["evidence"]),
+            joint=_heads(raw["joint"]),
+            fusion=Fusion(**{key: float(raw["fusion"][key]) for key in Fusion.__slots__}),
             probe=_probe(raw["probe"]) if "probe" in raw else None,
             about=dict(raw["about"]),
         )
@@ -177,6 +172,17 @@ def from_json(text: str, name: str) -> Calibration:
             f"the calibration ({name}) is damaged: {error if isinstance(error, ValueError) else repr(error)}",
             hint="make it again with `agentctx bench calibrate`, or take the option away",
         ) from error
+
+
+def _of_heads(found: HeadWeights) -> dict[str, Any]:
+    return {"groups": list(found.groups), "power": found.power, "weights": _packed(found.weights)}
+
+
+def _heads(raw: Mapping[str, Any]) -> HeadWeights:
+    found = HeadWeights(tuple(raw["groups"]), _unpacked(raw["weights"], 3), float(raw["power"]))
+    if found.weights.shape[0] != len(found.groups) or not found.weights.any():
+        raise ValueError("no weights of heads, or not those of its groups")
+    return found
 
 
 def _probe(raw: Mapping[str, Any]) -> ProbeWeights:

@@ -94,7 +94,7 @@ class EvidenceHeads:
     """A learned weight for each layer, head and group of queries, each difference in units of its spread over the
     prompt's units; the drafter runs as deep as the deepest head that has a weight."""
 
-    calibration: Calibration | None = None
+    weights: HeadWeights
     name: str = "evidence-heads"
     dilutes: bool = False
     n_lookahead: int = 0
@@ -103,20 +103,13 @@ class EvidenceHeads:
     def aggregate(self) -> Aggregate:
         return Aggregate(Kind.SUM, self.weights.power)
 
-    @property
-    def weights(self) -> HeadWeights:
-        return needed(self.calibration, self.name).evidence
-
     def depth(self, n_layers: int) -> int:
         return min(n_layers, self.weights.depth)
 
     def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
         weights = self.weights
-
-        def weigh(group: str, layer: int) -> Float32 | None:
-            return weights.of(group, layer)
-
-        return contrast(asked, self.depth(asked.n_layers)), _Contrast(asked.prompt, weigh, spread_power=weights.power)
+        reading = contrast(asked, self.depth(asked.n_layers))
+        return reading, _Contrast(asked.prompt, weights.of, spread_power=weights.power)
 
 
 def contrast(asked: Asked, n_layers: int) -> Reading:

@@ -55,5 +55,5 @@ class Fused:
 def fused(fusion: Fusion, worth: Float64, drafter: Float64, sizes: np.ndarray) -> Float64:
     """float64 (U,): log odds, up to a constant."""
     tokens = np.log(np.maximum(sizes, 1).astype(np.float64))
-    odds: Float64 = fusion.rank * np.log(worth + fusion.floor) + fusion.drafter * drafter + fusion.size * tokens
+    odds: Float64 = fusion.rank * np.log(worth + fusion.floor) + drafter + fusion.size * tokens
     return odds

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agentctx.bench.shots import Shot
+from agentctx.bench.calibration.shots import Shot
 from agentctx.prompt import Float32, TokenizedPrompt
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.protocols import Drafter

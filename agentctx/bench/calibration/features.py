@@ -1,0 +1,96 @@
+"""A Shot -> what is learned from: a feature for each head and group of queries, per unit. Pure numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agentctx.bench.calibration.shots import Shot
+from agentctx.prompt import Float32
+from agentctx.spec.scorers.base import Float64
+from agentctx.spec.scorers.contrast import spread_of, unit_sums
+from agentctx.spec.scorers.queries import LOG, NULL, NULL_REQUEST, REQUEST, TEST
+
+GROUPS = (TEST, LOG, REQUEST)
+FLOOR = 1e-4  # of a unit's worth, before its logarithm is taken
+POWER = 0.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """The units of a shot that can be chosen for their own sake, C of them.
+
+    `heads`: float32 (C, G * L * H); `states`: float32 (C, D), minus their mean; `asked`: by group, (D,).
+    `code`: tokens of all code in the window. `lines`: gold lines, packed or not.
+    """
+
+    repo: str
+    units: np.ndarray
+    heads: Float32
+    states: Float32
+    asked: dict[str, Float32]
+    worth: Float64
+    sizes: Float64
+    gold: Float64
+    code: int
+    lines: int
+
+
+def task(shot: Shot, n_layers: int | None = None, power: float = POWER) -> Task:
+    """`n_layers`: of the layers that were read, the first so many (None = all)."""
+    sizes = np.asarray(shot.sizes)
+    units = np.flatnonzero((sizes > 0) & ~shot.support)
+    states = shot.states[units]
+    return Task(
+        repo=shot.repo,
+        units=units,
+        heads=head_features(shot, n_layers, power)[:, units].T.copy(),
+        states=states - states.mean(axis=0, keepdims=True) if len(states) else states,
+        asked=shot.asked,
+        worth=shot.rank[units].astype(np.float64),
+        sizes=sizes[units].astype(np.float64),
+        gold=shot.gold[units].astype(np.float64),
+        code=int(shot.starts[-1]),
+        lines=shot.lines,
+    )
+
+
+def head_features(shot: Shot, n_layers: int | None, power: float) -> Float32:
+    """float32 (G * L * H, U): as `EvidenceHeads` has them; 0 for a group that the prompt doesn't have."""
+    null = shot.rows[NULL]
+    depth = null.shape[0] if n_layers is None else n_layers
+    sizes = np.maximum(np.asarray(shot.sizes, np.float32), 1) ** np.float32(power)
+    found = []
+    for group in GROUPS:
+        for layer in range(depth):
+            if group not in shot.rows:
+                found.append(np.zeros((null.shape[1], len(sizes)), np.float32))
+                continue
+            baseline = shot.rows[NULL_REQUEST if group == REQUEST else NULL]
+            difference = shot.rows[group][layer] - baseline[layer]
+            spread = spread_of(difference, shot.starts, power)
+            found.append(unit_sums(difference, shot.starts) / sizes / spread[:, None])
+    return np.concatenate(found)
+
+
+def rank_features(one: Task) -> Float64:
+    """(C, 2): logarithms of worth and size."""
+    return np.stack([np.log(one.worth + FLOOR), np.log(one.sizes)], axis=1)
+
+
+def folds(tasks: Sequence[Task], n: int) -> list[int]:
+    """The fold of each task; repositories stay together, the largest are dealt out first. The tasks of a single
+    repository are dealt out in blocks."""
+    if len({one.repo for one in tasks}) == 1:
+        return [at * n // len(tasks) for at in range(len(tasks))]
+    counts: dict[str, int] = {}
+    for one in tasks:
+        counts[one.repo] = counts.get(one.repo, 0) + 1
+    held = [0] * n
+    of = {}
+    for repo in sorted(counts, key=lambda name: (-counts[name], name)):
+        of[repo] = held.index(min(held))
+        held[of[repo]] += counts[repo]
+    return [of[one.repo] for one in tasks]
