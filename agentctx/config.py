@@ -88,7 +88,7 @@ class RunOptions:
     changes: Changes = _option(Changes.ALL, "uncommitted changes that count as evidence when there is no --since")
     coverage: tuple[str, ...] = _option((), "coverage reports to use instead of those in the usual places, or 'none'")
     rank_model: str | None = _option(None, "ranking model of `bench train-rank` (default: the built-in one)")
-    cache: bool = _option(True, "use the index cache")
+    cache: bool = _option(True, "use the cache of parsed files and of what drafters have read")
 
 
 DEFAULT_BUDGET = 4096

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
 from agentctx.config import RunOptions
 from agentctx.errors import ModelUnavailable
+from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import Tokenizer
 from agentctx.repo.store import IndexMemory
 
@@ -41,6 +42,7 @@ class PlainServices:
 
     cache_dir: Path | None = None
     memory: IndexMemory | None = None
+    prefixes: PrefixMemory = field(default_factory=PrefixMemory)
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return WordTokenizer()

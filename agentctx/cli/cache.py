@@ -11,16 +11,18 @@ import click
 from agentctx import settings
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
+from agentctx.pipeline.prefixes import FOLDER as DRAFTER_FOLDER
 from agentctx.repo.cache import INDEX_FILE, SyntaxCache
 from agentctx.repo.tree_cache import clear_trees, show_trees
 
 # Models are not cache entries: `agentctx models remove` is for them.
-PARTS = {"index": INDEX_FILE, "runs": "runs", "logs": "logs"}
+PARTS = {"index": INDEX_FILE, "drafter": DRAFTER_FOLDER, "runs": "runs", "logs": "logs"}
 
 
 @click.group(short_help="Show or clear the cache.")
 def cache() -> None:
-    """The cache: parsed files, and the runs of `agentctx edit` (patches, reports). Models have their own command."""
+    """The cache: parsed files, what drafters have read, and the runs of `agentctx edit` (patches, reports). Models have
+    their own command."""
 
 
 @cache.command()
@@ -37,7 +39,7 @@ def show(form: str) -> None:
         return
     click.echo(str(root))
     for name, size in sizes.items():
-        click.echo(f"  {name:<6} {size / 1e6:8.1f} MB")
+        click.echo(f"  {name:<7} {size / 1e6:8.1f} MB")
     for tree in trees:
         click.echo(f"  of the index, files of {tree.root}: {tree.n_bytes / 1e6:.1f} MB")
 
@@ -45,7 +47,7 @@ def show(form: str) -> None:
 @cache.command()
 @click.argument("parts", nargs=-1, type=click.Choice(list(PARTS)))
 def clear(parts: tuple[str, ...]) -> None:
-    """Remove PARTS (index, runs, logs); without any, the index. Runs are what `edit --undo` needs."""
+    """Remove PARTS (index, drafter, runs, logs); without any, the index. Runs are what `edit --undo` needs."""
     root = settings.cache_root(os.environ)
     for name in parts or ("index",):
         freed = size_of(root, name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from agentctx import settings
 from agentctx.config import RunOptions
+from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
@@ -98,6 +99,7 @@ class CliServices:
     quiet: bool = False
     memory: IndexMemory | None = None  # kept by a process that lives on
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    prefixes: PrefixMemory = field(default_factory=PrefixMemory)
     _counters: dict[str | None, Tokenizer] = field(default_factory=dict)
     _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)
     _status: Status | None = None

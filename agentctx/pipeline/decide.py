@@ -23,6 +23,7 @@ class Plan:
     score: bool
     scorer: Scorer
     n_layers: int
+    identity: str  # of the scorer, with what it was learned from
 
 
 CALIBRATED = "hybrid"
@@ -30,8 +31,10 @@ UNCALIBRATED = "selective-icr"
 UNCALIBRATED_ITSELF = "early-exit"  # a model that drafts for itself must stop early, or it saves nothing
 
 
-def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) -> tuple[Scorer, str]:
-    """The scorer, and why it is this one. `itself`: the drafter is the main model.
+def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) -> tuple[Scorer, str, str]:
+    """The scorer, why it is this one, and a digest of what was learned of the drafter ('' for nothing).
+
+    `itself`: the drafter is the main model.
 
     Raises:
         UsageError: no such scorer, or more layers than the drafter has.
@@ -47,11 +50,12 @@ def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) 
     else:
         why = "calibrated for this drafter" if known is not None else "this drafter isn't calibrated"
     layers = options.drafter_layers
+    learned = known.digest_of_all if known is not None else ""
     if layers is None:
-        return scorer, why
+        return scorer, why, learned
     if layers > drafter.n_layers:
         raise UsageError(f"--drafter-layers {layers}: {drafter.name} has {drafter.n_layers}")
-    return Shallow(scorer, layers), why
+    return Shallow(scorer, layers), why, learned
 
 
 def plan(
@@ -65,7 +69,7 @@ def plan(
         UsageError, EngineUnavailable, ModelUnavailable: see `scorer_of`.
     """
     itself = main.folder == drafter.folder
-    scorer, why = scorer_of(options, drafter, itself=itself)
+    scorer, why, known = scorer_of(options, drafter, itself=itself)
     depth = scorer.depth(drafter.n_layers)
     cost = estimate(
         main,
@@ -102,6 +106,7 @@ def plan(
         runs,
         scorer,
         depth,
+        f"{scorer.name} {options.drafter_layers} {known}",
     )
 
 

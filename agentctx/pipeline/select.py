@@ -14,7 +14,8 @@ from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
-from agentctx.pipeline.decide import Plan, plan, refuse_tokenizers
+from agentctx.pipeline.decide import plan, refuse_tokenizers
+from agentctx.pipeline.drafting import Scored, scores_of
 from agentctx.pipeline.fit import Chosen, Fitter
 from agentctx.pipeline.history import read_history
 from agentctx.pipeline.index import Index, link, read_tree
@@ -47,7 +48,6 @@ from agentctx.spec.keep import keep
 from agentctx.spec.pins import collect
 from agentctx.spec.select import Float64, SelectOptions, rank_scores
 from agentctx.spec.tokens import tokenize
-from agentctx.spec.windows import score_in_windows
 
 SYSTEM = "You fix bugs. Read the code, the failing test and its output, then answer exactly as asked."
 RECENT = 0.5  # recency from which on a file is likely to be edited again; see `repo.history`
@@ -158,9 +158,10 @@ def select_for(
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
     try:
-        decision, best, extra = _decide(chosen, drafter, main, services)
+        decided = _decide(chosen, drafter, main, services)
     except BudgetError as error:
         raise _advised(error, understood, frame, options, main, tokenizer) from error
+    decision, best, extra = decided.decision, decided.chosen, decided.findings
     if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
         best = _whole_window(chosen, rank_scores(document))
@@ -178,7 +179,7 @@ def select_for(
         findings=tuple(dict.fromkeys(findings)),
         skipped=understood.index.skipped,
         timings=dict(clock.seconds),
-        cache={**understood.index.cache, "drafter_prefix_tokens": 0, "selection": "miss"},
+        cache={**understood.index.cache, **decided.cache},
         failing_tests=understood.located.failing_tests,
         targets=document.facts.targets,
         targets_guessed=document.facts.targets_guessed,
@@ -282,16 +283,29 @@ def _guessed(document: PromptDocument) -> list[Finding]:
 # ---------------------------------------------------------------- choosing
 
 
-def _decide(
-    chooser: Fitter, drafter: Model | None, main: Model | None, services: Services
-) -> tuple[Decision, Chosen, tuple[Finding, ...]]:
-    """The decision, the selection that follows from it, and findings about the way there."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decision, the selection that follows from it, findings about the way there, and what the drafter did."""
+
+    decision: Decision
+    chosen: Chosen
+    findings: tuple[Finding, ...] = ()
+    scored: Scored | None = None
+
+    @property
+    def cache(self) -> dict[str, int | str]:
+        """Rows of the report: what was known of the drafter's work."""
+        n_known, hit = (self.scored.n_known, self.scored.hit) if self.scored is not None else (0, False)
+        return {"drafter_prefix_tokens": n_known, "selection": "hit" if hit else "miss"}
+
+
+def _decide(chooser: Fitter, drafter: Model | None, main: Model | None, services: Services) -> Decided:
     by_rank = rank_scores(chooser.tokenized.document)
     if drafter is None or main is None:
         if chooser.options.force_sparse:
             raise UsageError("--force-sparse needs a drafter, and there is none", hint="name one: --drafter NAME")
         decision = Decision("text", "no drafter (--drafter none): units are kept by rank, the prompt is contiguous")
-        return decision, chooser.as_text(by_rank), ()
+        return Decided(decision, chooser.as_text(by_rank))
     options = chooser.options
     same = refuse_tokenizers(options, main.tokenizer, drafter.tokenizer)
     packed = chooser.tokenized.n_tokens
@@ -299,10 +313,11 @@ def _decide(
         options, main.info, drafter.info, packed=packed, kept=min(chooser.limit, packed), same_tokenizer=same
     )
     if not planned.score:
-        return planned.decision, _dense(chooser, by_rank), ()
-    scores, findings = _scores(chooser, planned, drafter, services, same)
-    chosen = chooser.at_positions(scores) if planned.decision.mode == "sparse" else chooser.as_text(scores)
-    return _with_change(planned.decision, chosen, by_rank, chooser), chosen, findings
+        return Decided(planned.decision, _dense(chooser, by_rank))
+    scored = scores_of(chooser, planned, drafter, services, same)
+    sparse = planned.decision.mode == "sparse"
+    chosen = chooser.at_positions(scored.units) if sparse else chooser.as_text(scored.units)
+    return Decided(_with_change(planned.decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
 
 
 def _dense(chooser: Fitter, by_rank: Float64) -> Chosen:
@@ -317,20 +332,6 @@ def _whole_window(chooser: Fitter, by_rank: Float64) -> Chosen:
     wanted = SelectOptions(limit=chooser.tokenized.n_tokens, evidence_share=1.0)
     selection, omissions = keep(chooser.tokenized, by_rank, chooser.pins, wanted, index=chooser.index)
     return Chosen(selection, omissions, chooser.tokenized.document, selection.n_tokens)
-
-
-def _scores(
-    chooser: Fitter, planned: Plan, model: Model, services: Services, same: bool
-) -> tuple[Float64, tuple[Finding, ...]]:
-    """Unit scores by the drafter, read with its own tokenizer when that differs."""
-    services.progress(f"loading the drafter {model.info.name}")
-    drafter = model.load_drafter(planned.n_layers)
-    chooser.clock.seconds["load_drafter"] = drafter.load_seconds
-    tokenized = chooser.tokenized if same else tokenize(chooser.tokenized.document, drafter.tokenizer)
-    services.progress(f"scoring {tokenized.n_tokens} tokens with {model.info.name}")
-    with chooser.clock.stage("score"):
-        scores, findings = score_in_windows(drafter, tokenized, planned.scorer)
-        return planned.scorer.aggregate(tokenized, scores.values), findings
 
 
 def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: Fitter) -> Decision:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentctx.config import RunOptions
+from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
 from agentctx.spec.protocols import Drafter, Engine
@@ -57,6 +58,10 @@ class Services(IndexServices, Protocol):
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
         """A model by name, folder or hub id. `n_tokens`: the prompt that it must have memory for."""
+
+    @property
+    def prefixes(self) -> PrefixMemory:
+        """What drafters have read in this process."""
 
     def default_model(self) -> str | None:
         """The first model of the default order that is in the cache."""

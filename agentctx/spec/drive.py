@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from agentctx.prompt import Float32, Int32
+from agentctx.spec.prefix import KnownPrefix, PrefixStore, keepable
 from agentctx.spec.reading import Group, Reading, Sink, ahead, tokens
 from agentctx.spec.score import look_ahead
 
@@ -29,6 +30,9 @@ class Runner(Protocol):
     def length(self) -> int:
         """Tokens in the cache."""
 
+    @property
+    def n_layers(self) -> int: ...
+
     def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> Watch:
         """A watch for queries that are `start` tokens further in the cache than their groups say.
 
@@ -45,12 +49,25 @@ class Runner(Protocol):
     def rewind(self, length: int) -> None:
         """Forget the tokens behind the first `length`."""
 
+    def load(self, prefix: KnownPrefix) -> None:
+        """Take keys and values over, into an empty cache."""
 
-def drive(runner: Runner, ids: Int32, reading: Reading, eos: Collection[int], sink: Sink) -> int:
-    """Read a prompt, int32 (T,), of which the runner may know a beginning. Steps of look-ahead that ran."""
+    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+        """Keys and values of the first tokens, which are `ids`."""
+
+
+def drive(
+    runner: Runner, ids: Int32, reading: Reading, eos: Collection[int], sink: Sink, store: PrefixStore | None = None
+) -> tuple[int, int]:
+    """Read a prompt, int32 (T,). Steps of look-ahead that ran, and tokens that the store knew.
+
+    What the store doesn't know of the prompt's beginning is put into it.
+    """
     n_tokens = len(ids)
     main = runner.watch(reading.groups, 0, n_tokens)
     states: list[Float32] = []
+    most = keepable(reading, n_tokens) if store is not None else 0
+    n_known = _loaded(runner, ids[:most], reading, store, states)
 
     def advance(end: int) -> None:
         part = ids[runner.length : end]
@@ -59,6 +76,9 @@ def drive(runner: Runner, ids: Int32, reading: Reading, eos: Collection[int], si
             if found is not None:
                 states.append(found)
 
+    if store is not None and most > n_known:
+        advance(most)
+        store.keep(runner.known(ids[:most].copy(), np.concatenate(states) if reading.hidden else None))
     if reading.aside is not None:
         advance(reading.aside.at)
         _aside(runner, reading, sink, n_tokens)
@@ -67,7 +87,20 @@ def drive(runner: Runner, ids: Int32, reading: Reading, eos: Collection[int], si
     main.emit(sink)
     if reading.hidden:
         sink.hidden(np.concatenate(states))
-    return n_steps
+    return n_steps, n_known
+
+
+def _loaded(runner: Runner, ids: Int32, reading: Reading, store: PrefixStore | None, states: list[Float32]) -> int:
+    """Tokens that the runner has from the store."""
+    if store is None or not len(ids):
+        return 0
+    found = store.find(ids, runner.n_layers, chunk=reading.chunk, states=reading.hidden)
+    if found is None:
+        return 0
+    runner.load(found)
+    if found.states is not None and reading.hidden:
+        states.append(found.states)
+    return len(found.ids)
 
 
 def _aside(runner: Runner, reading: Reading, sink: Sink, n_tokens: int) -> None:

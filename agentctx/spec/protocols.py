@@ -15,6 +15,7 @@ from agentctx.prompt import (
     SparsePrompt,
     Tokenizer,
 )
+from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 
 __all__ = [
@@ -58,8 +59,11 @@ class Drafter(Protocol):
     @property
     def load_seconds(self) -> float: ...
 
-    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+    def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         """Run the prompt, int32 (T,), and give what the reading asks for to the sink.
+
+        Args:
+            store: prefixes of this drafter's weights, to take the prompt's beginning from and to put it into.
 
         Raises:
             EngineUnavailable: the prompt exceeds the model's context, or holds tokens that it doesn't know.

@@ -67,7 +67,7 @@ class Reading:
     aside: Aside | None = None
     n_lookahead: int = 0
     hidden: bool = False
-    chunk: int = 512  # tokens per forward
+    chunk: int = 256  # tokens per forward; a prefix that is known is cut to whole ones
 
     @property
     def stops(self) -> bool:

@@ -17,17 +17,20 @@ from agentctx.prompt import (
     Finding,
     Float32,
     Int32,
+    ModelInfo,
     PackFacts,
     PromptDocument,
     PromptUnit,
     Section,
     TokenizedPrompt,
+    Tokenizer,
     TokenScores,
     readonly,
 )
 from agentctx.spans import ByteSpan, TokenSpan
+from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import Drafter
-from agentctx.spec.reading import ReadFacts
+from agentctx.spec.reading import ReadFacts, Reading
 from agentctx.spec.scorers.base import Asked, Scorer
 from agentctx.spec.scorers.queries import failing_units
 
@@ -48,22 +51,19 @@ _QUERY = (Section.TESTS, Section.LOG, Section.REQUEST, Section.TAIL)
 
 
 def score_in_windows(
-    drafter: Drafter, tokenized: TokenizedPrompt, scorer: Scorer
+    drafter: Drafter, tokenized: TokenizedPrompt, scorer: Scorer, store: PrefixStore | None = None
 ) -> tuple[TokenScores, tuple[Finding, ...]]:
     """Scores of all tokens: of the prompt as a whole where the drafter can read it, else by windows, with a finding.
+    Windows don't use the store: what lies before their code is short.
 
     Raises:
         EngineUnavailable: the drafter's context holds no useful window.
     """
     reading, scoring = scorer.begin(_asked(drafter, tokenized))
-    context = drafter.info.max_position
-    if reading.room(tokenized.n_tokens) <= context:
-        facts = drafter.read(tokenized.ids, reading, scoring)
+    if reading.room(tokenized.n_tokens) <= drafter.info.max_position:
+        facts = drafter.read(tokenized.ids, reading, scoring, store)
         return _scores(drafter, scorer, scoring.values(), [facts]), ()
-    room = context - reading.spare
-    if room < SMALLEST:
-        raise EngineUnavailable(f"{drafter.info.name} reads {context} tokens, too few to score with")
-    windows = plan(tokenized, room)
+    windows = _planned(drafter.info, tokenized, reading)
     found: list[Float32] = []
     all_facts: list[ReadFacts] = []
     for window in windows:
@@ -71,14 +71,35 @@ def score_in_windows(
         reading, scoring = scorer.begin(_asked(drafter, part))
         all_facts.append(drafter.read(part.ids, reading, scoring))
         found.append(scoring.values())
-    finding = Finding(
+    values = combine(tokenized.n_tokens, windows, found, dilutes=scorer.dilutes)
+    return _scores(drafter, scorer, values, all_facts), (_said(drafter.info, tokenized, windows),)
+
+
+def windows_finding(info: ModelInfo, tokenizer: Tokenizer, tokenized: TokenizedPrompt, scorer: Scorer) -> list[Finding]:
+    """What `score_in_windows` says of a prompt, without scoring it."""
+    reading, _ = scorer.begin(Asked(tokenized, tokenizer, info.n_layers))
+    if reading.room(tokenized.n_tokens) <= info.max_position:
+        return []
+    return [_said(info, tokenized, _planned(info, tokenized, reading))]
+
+
+Windows = tuple[tuple[TokenSpan, ...], ...]
+
+
+def _planned(info: ModelInfo, tokenized: TokenizedPrompt, reading: Reading) -> Windows:
+    room = info.max_position - reading.spare
+    if room < SMALLEST:
+        raise EngineUnavailable(f"{info.name} reads {info.max_position} tokens, too few to score with")
+    return plan(tokenized, room)
+
+
+def _said(info: ModelInfo, tokenized: TokenizedPrompt, windows: Windows) -> Finding:
+    return Finding(
         "windows",
         "note",
-        f"the prompt has {tokenized.n_tokens} tokens, the drafter reads {context} at a time: "
+        f"the prompt has {tokenized.n_tokens} tokens, the drafter reads {info.max_position} at a time: "
         f"scored in {len(windows)} overlapping windows",
     )
-    values = combine(tokenized.n_tokens, windows, found, dilutes=scorer.dilutes)
-    return _scores(drafter, scorer, values, all_facts), (finding,)
 
 
 def _asked(drafter: Drafter, tokenized: TokenizedPrompt) -> Asked:

@@ -18,6 +18,7 @@ from agentctx.spec.engines.limits import check_read, check_sparse, layers_to_run
 from agentctx.spec.engines.reference_load import load_decoder
 from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, KeyValues, random_weights
 from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.prefix import KnownPrefix, PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
 from agentctx.spec.reading import Group, ReadFacts, Reading, Sink
 from agentctx.spec.rows import NumpyWatch
@@ -104,12 +105,12 @@ class ReferenceDrafter:
     eos: frozenset[int]
     full_layers: int
 
-    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+    def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)
         started = time.perf_counter()
         n_layers = layers_to_run(self.info, reading.n_layers)
-        n_steps = drive(_Runner(self.decoder, n_layers), ids, reading, self.eos, sink)
-        return ReadFacts(n_layers, n_steps, time.perf_counter() - started)
+        n_steps, n_known = drive(_Runner(self.decoder, n_layers), ids, reading, self.eos, sink, store)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known)
 
 
 @dataclass(slots=True)
@@ -146,6 +147,13 @@ class _Runner:
 
     def rewind(self, length: int) -> None:
         self.cache = self.cache.first(length)
+
+    def load(self, prefix: KnownPrefix) -> None:
+        self.cache = KeyValues(list(prefix.keys), list(prefix.values))
+
+    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+        first = self.cache.first(len(ids))
+        return KnownPrefix(ids, tuple(first.keys), tuple(first.values), states)
 
 
 def _prefill(

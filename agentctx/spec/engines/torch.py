@@ -23,6 +23,7 @@ from agentctx.spec.engines.limits import (
 from agentctx.spec.engines.sampling import Decoding, generate
 from agentctx.spec.engines.torch_model import TorchModel, load_model
 from agentctx.spec.engines.torch_runner import TorchRunner
+from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 
@@ -110,14 +111,14 @@ class TorchDrafter:
     eos: frozenset[int]
     full_layers: int
 
-    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+    def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)
         started = time.perf_counter()
         n_layers = layers_to_run(self.info, reading.n_layers)
         model = self.model.first_layers(n_layers)
         runner = TorchRunner(model, reading.room(len(ids)))
-        n_steps = drive(runner, ids, reading, self.eos, sink)
-        return ReadFacts(n_layers, n_steps, time.perf_counter() - started)
+        n_steps, n_known = drive(runner, ids, reading, self.eos, sink, store)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known)
 
 
 def load_engine(

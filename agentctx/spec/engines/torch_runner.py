@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from agentctx.prompt import Float32, Int32
 from agentctx.spec.drive import Watch
 from agentctx.spec.engines import torch_cache
 from agentctx.spec.engines.torch_capture import DeepEnough, TorchWatch, watching
 from agentctx.spec.engines.torch_model import TorchModel
+from agentctx.spec.prefix import KnownPrefix
 from agentctx.spec.reading import Group
 
 
@@ -20,6 +22,10 @@ class TorchRunner:
     def __init__(self, model: TorchModel, capacity: int, cache: Any | None = None) -> None:
         self.model = model
         self.cache = model.new_cache(capacity) if cache is None else cache
+
+    @property
+    def n_layers(self) -> int:
+        return self.model.n_layers
 
     @property
     def length(self) -> int:
@@ -54,6 +60,19 @@ class TorchRunner:
         with watching(see):
             logits = self.model.forward([[token]], [[self.length]], self.cache)
         return int(np.argmax(logits[0, -1]))
+
+    def load(self, prefix: KnownPrefix) -> None:
+        device, dtype = self.model.module.device, self.model.module.dtype
+        for layer, keys, values in zip(self.cache.layers, prefix.keys, prefix.values, strict=True):
+            layer.update(*(torch.as_tensor(one, device=device, dtype=dtype)[None] for one in (keys, values)))
+
+    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+        n = len(ids)
+        keys, values = (
+            tuple(getattr(layer, name)[0, :, :n].float().cpu().numpy().copy() for layer in self.cache.layers)
+            for name in ("keys", "values")
+        )
+        return KnownPrefix(ids, keys, values, states)
 
     def rewind(self, length: int) -> None:
         torch_cache.truncate(self.cache, length)

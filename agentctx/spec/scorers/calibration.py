@@ -7,6 +7,7 @@ The file names the drafter's weights by digest: it is of no use for any other.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ class Calibration:
     fusion: Fusion
     probe: ProbeWeights | None
     about: Mapping[str, Any]
+
+    @property
+    def digest_of_all(self) -> str:
+        """SHA-256 (hex) of its file."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
         probe = self.probe

@@ -16,6 +16,7 @@ from agentctx.config import EditFormat, RunOptions
 from agentctx.edit.transaction import undo
 from agentctx.errors import TaskError, UnavailableError, UsageError
 from agentctx.pipeline.edit import EditRequest, run_edit
+from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, Completion, Float32, ModelInfo, SparsePrompt, Task, TestRef, Tokenizer
 from agentctx.report import RunReport
 from agentctx.report.schema import load_schema
@@ -86,6 +87,7 @@ class Services:
     cache_dir: Path | None
     engine: Scripted
     memory: None = None
+    prefixes: PrefixMemory = field(default_factory=PrefixMemory)
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return self.engine.tokenizer

@@ -12,6 +12,7 @@ import pytest
 from agentctx.config import OnOmission, RunOptions
 from agentctx.errors import UsageError
 from agentctx.pipeline.edit import EditRequest, run_edit
+from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.pipeline.select import Outcome, run
 from agentctx.prompt import ChatFrame, ModelInfo, Task, TestRef, Tokenizer
 from agentctx.spec.engines import load
@@ -69,6 +70,7 @@ class TinyServices:
     models: dict[str, TinyModel]
     cache_dir: Path | None = None
     memory: None = None
+    prefixes: PrefixMemory = field(default_factory=PrefixMemory)
 
     def tokenizer(self, options: RunOptions) -> Tokenizer:
         return FewWords()
