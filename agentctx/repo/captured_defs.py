@@ -107,6 +107,8 @@ def _united(data: bytes, matches: Iterable[tuple[str, Captures]]) -> dict[int, F
         names = match.get("name")
         outer = match[f"def.{what}"][0]
         name = names[0] if names else outer
+        if name.start_byte == name.end_byte:
+            continue  # the parser put it in where it is missing
         one = made.get(name.start_byte)
         if one is None:
             text = (test_name if what in _CALLED else plain_name)(data, name) if names else what

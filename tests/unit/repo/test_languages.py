@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from agentctx.bench.fuzz import wrong_units
 from agentctx.repo import languages, trees
 from agentctx.repo.comment_lines import CommentLines
 from agentctx.repo.languages import comment_of, is_test_path, language_in, language_of
@@ -166,3 +167,28 @@ def test_reading_a_file_often_leaves_nothing_in_memory() -> None:
         assert tracemalloc.get_traced_memory()[0] < len(text)
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.ts", "export namespace"),
+        ("a.ts", "export enum {"),
+        ("a.go", "package a\nfunc "),
+        ("a.rs", "struct"),
+        ("a.java", "interface {"),
+        ("a.kt", "fun "),
+        ("a.cs", "namespace"),
+        ("a.php", "<?php class"),
+        ("a.rb", "module"),
+        ("a.scala", "object"),
+        ("a.cpp", "namespace"),
+        ("a.py", "class :\n    pass\n"),
+    ],
+)
+def test_a_definition_whose_name_is_missing_is_none(path: str, text: str) -> None:
+    """The parser puts in what is missing, of no width: it must not become a symbol behind its own header."""
+    file = source(path, text)
+    syntax = parse(file)
+    assert wrong_units(file, syntax) == ""
+    assert all(symbol.name not in ("", "?") for symbol in syntax.symbols)
