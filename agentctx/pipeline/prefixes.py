@@ -12,7 +12,7 @@ import hashlib
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ FOLDER = "drafter"
 CAP = 2 << 30  # bytes of all files
 MEMORY_CAP = 512 << 20  # bytes of the prefixes that are held in memory
 SUFFIX = ".safetensors"
+STATES = "states."
 MEMO_VERSION = 1  # of the scorers: another one computes other values
 _VALUES = ".npy"
 
@@ -58,10 +59,10 @@ class DrafterStore:
     memory: PrefixMemory
     problems: list[str] = field(default_factory=list)
 
-    def find(self, ids: Int32, n_layers: int, *, chunk: int, states: bool) -> KnownPrefix | None:
+    def find(self, ids: Int32, n_layers: int, *, chunk: int, states: tuple[int, ...]) -> KnownPrefix | None:
         best, best_name, length = None, "", 0
         for name, known in self.memory.held.items():
-            if name.startswith(self._begin) and _serves(known.n_layers, known.states is not None, n_layers, states):
+            if name.startswith(self._begin) and _serves(known.n_layers, known.states, n_layers, states):
                 n = common(known.ids, ids, chunk)
                 if n > length:
                     best, best_name, length = known, name, n
@@ -114,8 +115,8 @@ class DrafterStore:
     def _begin(self) -> str:
         return f"{self.digest[:16]}-"
 
-    def _files(self) -> Iterator[tuple[Path, Int32, int, bool]]:
-        """(file, its ids, layers, whether it has states) of this drafter's prefixes."""
+    def _files(self) -> Iterator[tuple[Path, Int32, int, frozenset[int]]]:
+        """(file, its ids, layers, depths of its states) of this drafter's prefixes."""
         if self.folder is None or not self.folder.is_dir():
             return
         for path in sorted(self.folder.glob(f"{self._begin}*{SUFFIX}")):
@@ -128,19 +129,26 @@ class DrafterStore:
             except (ModelUnavailable, OSError, ValueError, KeyError) as error:
                 self._damaged(path, error)
                 continue
-            yield path, ids.astype(np.int32), layers, "states" in shapes
+            yield (
+                path,
+                ids.astype(np.int32),
+                layers,
+                frozenset(int(name[7:]) for name in shapes if name.startswith(STATES)),
+            )
 
-    def _on_disk(self, ids: Int32, n_layers: int, chunk: int, states: bool, length: int) -> tuple[Path | None, int]:
+    def _on_disk(
+        self, ids: Int32, n_layers: int, chunk: int, states: tuple[int, ...], length: int
+    ) -> tuple[Path | None, int]:
         """The file that knows more than `length` tokens of the beginning, and how many."""
         best = None
-        for path, known, layers, has_states in self._files():
-            if _serves(layers, has_states, n_layers, states):
+        for path, known, layers, depths in self._files():
+            if _serves(layers, depths, n_layers, states):
                 n = common(known, ids, chunk)
                 if n > length:
                     best, length = path, n
         return best, length
 
-    def _read(self, path: Path, length: int, n_layers: int, *, states: bool) -> KnownPrefix | None:
+    def _read(self, path: Path, length: int, n_layers: int, *, states: tuple[int, ...]) -> KnownPrefix | None:
         try:
             shapes = {entry.name: entry for entry in read_entries(path)}
             ids = np.array(_tensor(path, shapes, "ids")[:length], np.int32)
@@ -151,7 +159,7 @@ class DrafterStore:
                 ]
                 for kind in ("keys", "values")
             ]
-            own = np.array(_tensor(path, shapes, "states")[:length]) if states else None
+            own = {depth: np.array(_tensor(path, shapes, f"{STATES}{depth:03}")[:length]) for depth in states}
             os.utime(path)
         except FileNotFoundError:
             return None  # another process removed it meanwhile
@@ -184,11 +192,10 @@ class DrafterStore:
 
     def _remove_beginnings(self, prefix: KnownPrefix, name: str) -> None:
         """Files that know nothing that the new one doesn't."""
-        for path, ids, layers, has_states in list(self._files()):
+        for path, ids, layers, depths in list(self._files()):
             n = len(ids)
             begins = n <= len(prefix.ids) and np.array_equal(prefix.ids[:n], ids)
-            less = layers <= prefix.n_layers and (not has_states or layers == prefix.n_layers)
-            if path.stem != name and begins and less and (prefix.states is not None or not has_states):
+            if path.stem != name and begins and layers <= prefix.n_layers and depths <= set(prefix.states):
                 with contextlib.suppress(OSError):
                     path.unlink()
                 self.memory.held.pop(path.stem, None)
@@ -223,20 +230,18 @@ def trim(folder: Path, cap: int) -> None:
 
 
 def n_bytes(prefix: KnownPrefix) -> int:
-    states = 0 if prefix.states is None else prefix.states.nbytes
-    return sum(one.nbytes for one in (*prefix.keys, *prefix.values)) + states
+    return sum(one.nbytes for one in (*prefix.keys, *prefix.values, *prefix.states.values()))
 
 
 _DTYPES = {"<f4": "F32", "<i4": "I32"}
 
 
-def _serves(has: int, has_states: bool, n_layers: int, states: bool) -> bool:
-    """States are those after the last layer of all."""
-    return has >= n_layers if not states else has == n_layers and has_states
+def _serves(layers: int, depths: Collection[int], n_layers: int, states: Collection[int]) -> bool:
+    return layers >= n_layers and set(states) <= set(depths)
 
 
 def _key(prefix: KnownPrefix) -> bytes:
-    return f"{prefix.n_layers} {prefix.states is not None} ".encode() + prefix.ids.astype("<i4").tobytes()
+    return f"{prefix.n_layers} {sorted(prefix.states)} ".encode() + prefix.ids.astype("<i4").tobytes()
 
 
 def _arrays(prefix: KnownPrefix) -> dict[str, Any]:
@@ -245,15 +250,15 @@ def _arrays(prefix: KnownPrefix) -> dict[str, Any]:
     for layer, (keys, values) in enumerate(zip(prefix.keys, prefix.values, strict=True)):
         for kind, one in (("keys", keys), ("values", values)):
             found[f"{layer:03}.{kind}"] = np.ascontiguousarray(np.transpose(one, (1, 0, 2)), "<f4")
-    if prefix.states is not None:
-        found["states"] = np.ascontiguousarray(prefix.states, "<f4")
+    for depth in sorted(prefix.states):
+        found[f"{STATES}{depth:03}"] = np.ascontiguousarray(prefix.states[depth], "<f4")
     return found
 
 
 def _tensor(path: Path, shapes: dict[str, TensorEntry], name: str) -> Any:
     """A tensor as a map of the file: what isn't looked at isn't read. Tensors lie in the order in which they were
     written."""
-    order = ["ids", *sorted(other for other in shapes if other not in ("ids", "states")), "states"]
+    order = ["ids", *sorted(other for other in shapes if other != "ids")]  # states sort behind numbers
     before = order[: order.index(name)]
     start = path.stat().st_size - sum(entry.n_bytes for entry in shapes.values())
     offset = start + sum(shapes[other].n_bytes for other in before if other in shapes)

@@ -39,8 +39,10 @@ class Runner(Protocol):
         Rows are over the first `n_tokens` tokens; those of an aside and of look-ahead steps are cut to that.
         """
 
-    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
-        """Run tokens behind those in the cache. float32 (n, D) with `hidden`; `stop`: nothing but the attention is
+    def advance(
+        self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: tuple[int, ...]
+    ) -> dict[int, Float32]:
+        """Run tokens behind those in the cache. float32 (n, D) by depth of `hidden`; `stop`: nothing else is
         needed."""
 
     def step(self, token: int, watches: tuple[Watch, ...]) -> int:
@@ -52,7 +54,7 @@ class Runner(Protocol):
     def load(self, prefix: KnownPrefix) -> None:
         """Take keys and values over, into an empty cache."""
 
-    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+    def known(self, ids: Int32, states: dict[int, Float32]) -> KnownPrefix:
         """Keys and values of the first tokens, which are `ids`."""
 
 
@@ -65,7 +67,7 @@ def drive(
     """
     n_tokens = len(ids)
     main = runner.watch(reading.groups, 0, n_tokens)
-    states: list[Float32] = []
+    states: dict[int, list[Float32]] = {depth: [] for depth in reading.hidden}
     most = keepable(reading, n_tokens) if store is not None else 0
     n_known = _loaded(runner, ids[:most], reading, store, states)
 
@@ -73,24 +75,27 @@ def drive(
         part = ids[runner.length : end]
         if len(part):
             found = runner.advance(part, main, chunk=reading.chunk, stop=reading.stops, hidden=reading.hidden)
-            if found is not None:
-                states.append(found)
+            for depth, own in found.items():
+                states[depth].append(own)
 
     if store is not None and most > n_known:
         advance(most)
-        store.keep(runner.known(ids[:most].copy(), np.concatenate(states) if reading.hidden else None))
+        whole = {depth: np.concatenate(own) for depth, own in states.items()}
+        store.keep(runner.known(ids[:most].copy(), whole))
     if reading.aside is not None:
         advance(reading.aside.at)
         _aside(runner, reading, sink, n_tokens)
     advance(n_tokens - (1 if reading.n_lookahead else 0))
     n_steps = _look_ahead(runner, int(ids[-1]), reading, eos, sink, main, n_tokens) if reading.n_lookahead else 0
     main.emit(sink)
-    if reading.hidden:
-        sink.hidden(np.concatenate(states))
+    for depth, own in states.items():
+        sink.hidden(depth, np.concatenate(own))
     return n_steps, n_known
 
 
-def _loaded(runner: Runner, ids: Int32, reading: Reading, store: PrefixStore | None, states: list[Float32]) -> int:
+def _loaded(
+    runner: Runner, ids: Int32, reading: Reading, store: PrefixStore | None, states: dict[int, list[Float32]]
+) -> int:
     """Tokens that the runner has from the store."""
     if store is None or not len(ids):
         return 0
@@ -98,8 +103,8 @@ def _loaded(runner: Runner, ids: Int32, reading: Reading, store: PrefixStore | N
     if found is None:
         return 0
     runner.load(found)
-    if found.states is not None and reading.hidden:
-        states.append(found.states)
+    for depth, own in states.items():
+        own.append(found.states[depth])
     return len(found.ids)
 
 
@@ -107,7 +112,7 @@ def _aside(runner: Runner, reading: Reading, sink: Sink, n_tokens: int) -> None:
     aside = reading.aside
     assert aside is not None
     watch = runner.watch(aside.groups, aside.at, n_tokens)
-    runner.advance(aside.ids, watch, chunk=reading.chunk, stop=True, hidden=False)
+    runner.advance(aside.ids, watch, chunk=reading.chunk, stop=True, hidden=())
     runner.rewind(aside.at)
     watch.emit(sink)
 

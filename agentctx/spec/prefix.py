@@ -6,7 +6,8 @@ read is the same to the last bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -17,13 +18,13 @@ from agentctx.spec.reading import Reading
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownPrefix:
-    """`ids`: int32 (P,). `keys`, `values`: of each layer, float32 (KVH, P, D). `states`: float32 (P, hidden) after the
-    last of these layers, None where they weren't asked for."""
+    """`ids`: int32 (P,). `keys`, `values`: of each layer, float32 (KVH, P, D). `states`: float32 (P, hidden) by
+    depth, of those that were asked for."""
 
     ids: Int32
     keys: tuple[Float32, ...]
     values: tuple[Float32, ...]
-    states: Float32 | None = None
+    states: Mapping[int, Float32] = field(default_factory=dict)
 
     @property
     def n_layers(self) -> int:
@@ -33,15 +34,16 @@ class KnownPrefix:
         """Of the first tokens and layers."""
         keys = tuple(k[:, :n_tokens] for k in self.keys[:n_layers])
         values = tuple(v[:, :n_tokens] for v in self.values[:n_layers])
-        states = self.states[:n_tokens] if self.states is not None and n_layers == self.n_layers else None
+        states = {depth: own[:n_tokens] for depth, own in self.states.items() if depth <= n_layers}
         return KnownPrefix(self.ids[:n_tokens], keys, values, states)
 
 
 class PrefixStore(Protocol):
     """Prefixes of one drafter's weights."""
 
-    def find(self, ids: Int32, n_layers: int, *, chunk: int, states: bool) -> KnownPrefix | None:
-        """The longest one known of the beginning of `ids`, in whole chunks; with states if those are needed."""
+    def find(self, ids: Int32, n_layers: int, *, chunk: int, states: tuple[int, ...]) -> KnownPrefix | None:
+        """The longest one known of the beginning of `ids`, in whole chunks; with the states of these
+        depths."""
 
     def keep(self, prefix: KnownPrefix) -> None: ...
 

@@ -59,20 +59,25 @@ class Reading:
     """`n_layers`: how deep the drafter runs, None = all of it.
 
     `n_lookahead`: greedy queries after the prompt; the first is that of the last prompt token, step i gives the rows
-    of the group `ahead(i)`, softmax over the prompt's tokens only. `hidden`: also the states after the last layer.
+    of the group `ahead(i)`, softmax over the prompt's tokens only. `hidden`: also the states after these layers (1 is
+    the first), sorted.
     """
 
     groups: tuple[Group, ...] = ()
     n_layers: int | None = None
     aside: Aside | None = None
     n_lookahead: int = 0
-    hidden: bool = False
+    hidden: tuple[int, ...] = ()
     chunk: int = 256  # tokens per forward; a prefix that is known is cut to whole ones
+
+    def __post_init__(self) -> None:
+        if self.hidden and self.n_lookahead:
+            raise ValueError("states of the last prompt token are not read where it begins the look-ahead")
 
     @property
     def stops(self) -> bool:
-        """Whether nothing is needed behind the last layer's attention, so that the drafter may stop there."""
-        return not (self.hidden or self.n_lookahead)
+        """Whether nothing is needed behind the last layer's attention (but for states that are asked for)."""
+        return not self.n_lookahead
 
     @property
     def spare(self) -> int:
@@ -96,8 +101,8 @@ class Sink(Protocol):
     def rows(self, group: str, layer: int, rows: Float32) -> None:
         """float32 (H, T), 0 for tokens that the queries don't see. Each group and layer comes once."""
 
-    def hidden(self, states: Float32) -> None:
-        """float32 (T, D): the states of the prompt's tokens after the last layer and the final norm."""
+    def hidden(self, depth: int, states: Float32) -> None:
+        """float32 (T, D): the states of the prompt's tokens after so many layers, under the model's final norm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ class Rows:
     """A sink that keeps everything: for tests, and for several scorers on the same capture."""
 
     found: dict[str, list[Float32]] = field(default_factory=dict)  # by group: (H, T) of each layer
-    states: Float32 | None = None
+    states: dict[int, Float32] = field(default_factory=dict)  # by depth
 
     def rows(self, group: str, layer: int, rows: Float32) -> None:
         own = self.found.setdefault(group, [])
@@ -123,8 +128,8 @@ class Rows:
             raise ValueError(f"layer {layer} of {group} came out of order")
         own.append(rows)
 
-    def hidden(self, states: Float32) -> None:
-        self.states = states
+    def hidden(self, depth: int, states: Float32) -> None:
+        self.states[depth] = states
 
 
 def tokens(values: Sequence[int] | Int32) -> Int32:

@@ -225,7 +225,7 @@ def test_rows_are_those_of_full_attention(make_drafter: Callable[..., Drafter], 
     groups = (Group("mean", QUERIES), Group("max", QUERIES, Reduce.MAX, weights), Group("one", tokens([7])))
     found = Rows()
     facts = make_drafter().read(IDS, Reading(groups, chunk=chunk), found)
-    assert (facts.n_layers, facts.n_steps, found.states) == (3, 0, None)
+    assert (facts.n_layers, facts.n_steps, found.states) == (3, 0, {})
     for layer, full in enumerate(oracle.attentions(IDS)):
         np.testing.assert_allclose(found.found["mean"][layer], full[:, QUERIES].mean(1), rtol=0, atol=1e-5)
         peaks = (full[:, QUERIES] * weights[None, :, None]).max(1)
@@ -238,16 +238,26 @@ def test_an_aside_is_read_and_leaves_no_trace(make_drafter: Callable[..., Drafte
     aside = Aside(30, null, (Group("null", tokens(range(9))), Group("end", tokens([8]))))
     plain, both = Rows(), Rows()
     drafter = make_drafter()
-    drafter.read(IDS, Reading((Group("mean", QUERIES),), hidden=True), plain)
-    drafter.read(IDS, Reading((Group("mean", QUERIES),), aside=aside, hidden=True), both)
+    drafter.read(IDS, Reading((Group("mean", QUERIES),), hidden=(3,)), plain)
+    drafter.read(IDS, Reading((Group("mean", QUERIES),), aside=aside, hidden=(3,)), both)
     np.testing.assert_allclose(np.stack(both.found["mean"]), np.stack(plain.found["mean"]), rtol=0, atol=1e-6)
-    assert plain.states is not None
-    assert both.states is not None
-    np.testing.assert_allclose(both.states, plain.states, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(both.states[3], plain.states[3], rtol=0, atol=1e-5)
     for layer, full in enumerate(oracle.attentions(np.concatenate([IDS[:30], null]))):
         np.testing.assert_allclose(both.found["null"][layer][:, :30], full[:, 30:, :30].mean(1), rtol=0, atol=1e-5)
         np.testing.assert_allclose(both.found["end"][layer][:, :30], full[:, 38, :30], rtol=0, atol=1e-5)
         assert not both.found["null"][layer][:, 30:].any()
+
+
+def test_states_of_each_depth_are_those_of_a_shorter_model(make_drafter: Callable[..., Drafter]) -> None:
+    drafter = make_drafter()
+    deep = Rows()
+    drafter.read(IDS, Reading(hidden=(1, 2, 3), chunk=40), deep)
+    assert sorted(deep.states) == [1, 2, 3]
+    for depth in (1, 2):
+        short = Rows()
+        drafter.read(IDS, Reading(n_layers=depth, hidden=(depth,)), short)
+        np.testing.assert_allclose(short.states[depth], deep.states[depth], rtol=0, atol=1e-5)
+    assert np.abs(deep.states[1] - deep.states[3]).max() > 0.1
 
 
 def test_stopping_in_the_last_layer_changes_no_row(make_drafter: Callable[..., Drafter]) -> None:
@@ -255,14 +265,13 @@ def test_stopping_in_the_last_layer_changes_no_row(make_drafter: Callable[..., D
     groups = (Group("mean", QUERIES), Group("raw", tokens([50]), raw=True))
     whole, stopped, short = Rows(), Rows(), Rows()
     drafter = make_drafter()
-    drafter.read(IDS, Reading(groups, hidden=True), whole)
+    drafter.read(IDS, Reading(groups, hidden=(3,)), whole)
     drafter.read(IDS, Reading(groups), stopped)
     drafter.read(IDS, Reading(groups, n_layers=2), short)
     for name in ("mean", "raw"):
         np.testing.assert_allclose(np.stack(stopped.found[name]), np.stack(whole.found[name]), rtol=0, atol=1e-6)
         np.testing.assert_allclose(np.stack(short.found[name]), np.stack(whole.found[name][:2]), rtol=0, atol=1e-6)
-    assert whole.states is not None
-    assert whole.states.shape == (96, 32)
+    assert whole.states[3].shape == (96, 32)
     raw = whole.found["raw"][0]
     softened = np.exp(raw[:, :51]) / np.exp(raw[:, :51]).sum(1, keepdims=True)
     one = Rows()

@@ -38,17 +38,19 @@ class Task:
     lines: int
 
 
-def task(shot: Shot, n_layers: int | None = None, power: float = POWER) -> Task:
-    """`n_layers`: of the layers that were read, the first so many (None = all)."""
+def task(shot: Shot, n_layers: int | None = None, power: float = POWER, depth: int | None = None) -> Task:
+    """`n_layers`: of the layers that were read, the first so many (None = all). `depth`: of the states (None = the
+    deepest)."""
     sizes = np.asarray(shot.sizes)
     units = np.flatnonzero((sizes > 0) & ~shot.support)
-    states = shot.states[units]
+    depth = max(shot.states) if depth is None else depth
+    states = shot.states[depth][units]
     return Task(
         repo=shot.repo,
         units=units,
         heads=head_features(shot, n_layers, power)[:, units].T.copy(),
         states=states - states.mean(axis=0, keepdims=True) if len(states) else states,
-        asked=shot.asked,
+        asked=shot.asked[depth],
         worth=shot.rank[units].astype(np.float64),
         sizes=sizes[units].astype(np.float64),
         gold=shot.gold[units].astype(np.float64),

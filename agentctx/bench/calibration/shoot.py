@@ -23,27 +23,25 @@ class _Camera:
 
     end: int
     found: dict[str, list[Float32]] = field(default_factory=dict)
-    states: Float32 | None = None
+    states: dict[int, Float32] = field(default_factory=dict)
 
     def rows(self, group: str, layer: int, rows: Float32) -> None:
         self.found.setdefault(group, []).append(rows[:, : self.end] * np.float32(self.end))
 
-    def hidden(self, states: Float32) -> None:
-        self.states = states
+    def hidden(self, depth: int, states: Float32) -> None:
+        self.states[depth] = states
 
 
-def shoot(id: str, repo: str, tokenized: TokenizedPrompt, gold: Lines, drafter: Drafter, n_layers: int | None) -> Shot:
+def shoot(id: str, repo: str, tokenized: TokenizedPrompt, gold: Lines, drafter: Drafter, n_layers: int) -> Shot:
     """Raises: EngineUnavailable: the prompt exceeds the drafter's context."""
     end = code_end(tokenized)
     n_units = int(np.searchsorted(tokenized.unit_starts, end))
     groups = evidence_groups(tokenized)
     aside = null_aside(tokenized, drafter.tokenizer)
     camera = _Camera(end)
-    facts = drafter.read(tokenized.ids, Reading(groups, n_layers, aside, hidden=True), camera)
+    facts = drafter.read(tokenized.ids, Reading(groups, n_layers, aside, hidden=depths_of(n_layers)), camera)
     units = tokenized.document.units[:n_units]
     starts = tokenized.unit_starts[: n_units + 1]
-    states = camera.states
-    assert states is not None
     return Shot(
         id=id,
         repo=repo,
@@ -53,11 +51,19 @@ def shoot(id: str, repo: str, tokenized: TokenizedPrompt, gold: Lines, drafter: 
         support=np.array(PromptIndex(tokenized.document).is_support[:n_units]),
         lines=len(gold),
         rows={name: np.stack(rows) for name, rows in camera.found.items()},
-        states=_means(states, starts),
-        asked={group.name: states[group.tokens].mean(axis=0) for group in groups},
+        states={depth: _means(states, starts) for depth, states in camera.states.items()},
+        asked={
+            depth: {group.name: states[group.tokens].mean(axis=0) for group in groups}
+            for depth, states in camera.states.items()
+        },
         seconds=facts.seconds,
         n_tokens=tokenized.n_tokens,
     )
+
+
+def depths_of(n_layers: int) -> tuple[int, ...]:
+    """The depths at which states are looked at: each quarter of what is read."""
+    return tuple(sorted({max(1, n_layers * quarter // 4) for quarter in (1, 2, 3, 4)}))
 
 
 def _lines(path: str | None, lines: object, gold: Lines) -> int:

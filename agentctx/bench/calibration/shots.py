@@ -22,7 +22,7 @@ class Shot:
 
     `rows`: by group of queries, float32 (L, H, T), times T (so that 1 is the mean of a row over code alone).
     `rank`, `gold`, `sizes`: (U,) the ranking's score, edited lines, tokens. `lines`: gold lines in all, packed or not.
-    `states`: (U, D) mean hidden state of each unit; `asked`: by group, (D,) that of the queries.
+    `states`: by depth, (U, D) mean hidden state of each unit; `asked`: by depth and group, (D,) that of the queries.
     """
 
     id: str
@@ -33,8 +33,8 @@ class Shot:
     support: Array  # bool (U,): of use only to other units
     lines: int
     rows: dict[str, Float32]
-    states: Float32
-    asked: dict[str, Float32]
+    states: dict[int, Float32]
+    asked: dict[int, dict[str, Float32]]
     seconds: float
     n_tokens: int
 
@@ -52,14 +52,22 @@ def save(shot: Shot, file: Path) -> None:
         "rank": shot.rank,
         "gold": shot.gold,
         "support": shot.support,
-        "states": shot.states.astype(np.float16),
     }
     arrays.update({f"rows.{name}": rows.astype(np.float16) for name, rows in shot.rows.items()})
-    arrays.update({f"asked.{name}": state.astype(np.float32) for name, state in shot.asked.items()})
+    arrays.update({f"states.{depth}": states.astype(np.float16) for depth, states in shot.states.items()})
+    arrays.update({f"asked.{depth}.{group}": state for depth, of in shot.asked.items() for group, state in of.items()})
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.stem}.part.npz")
     np.savez(partial, **arrays)
     partial.replace(file)
+
+
+def _asked(found: dict[str, Float32]) -> dict[int, dict[str, Float32]]:
+    out: dict[int, dict[str, Float32]] = {}
+    for name, state in found.items():
+        depth, _, group = name.partition(".")
+        out.setdefault(int(depth), {})[group] = state
+    return out
 
 
 def load(file: Path) -> Shot:
@@ -76,8 +84,8 @@ def load(file: Path) -> Shot:
                 support=found["support"],
                 lines=int(lines),
                 rows={n[5:]: found[n].astype(np.float32) for n in found.files if n.startswith("rows.")},
-                states=found["states"].astype(np.float32),
-                asked={n[6:]: found[n] for n in found.files if n.startswith("asked.")},
+                states={int(n[7:]): found[n].astype(np.float32) for n in found.files if n.startswith("states.")},
+                asked=_asked({n[6:]: found[n] for n in found.files if n.startswith("asked.")}),
                 seconds=seconds,
                 n_tokens=int(n_tokens),
             )

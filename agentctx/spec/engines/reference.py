@@ -128,13 +128,20 @@ class _Runner:
     def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> NumpyWatch:
         return NumpyWatch(groups, start, n_tokens)
 
-    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
-        found: list[Float32] = []
+    def advance(
+        self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: tuple[int, ...]
+    ) -> dict[int, Float32]:
+        found: dict[int, list[Float32]] = {depth: [] for depth in hidden}
+
+        def after(depth: int, states: Array) -> None:
+            if depth in found:
+                found[depth].append(states.astype(np.float32))
+
         for start in range(0, len(ids), chunk):
             part = ids[start : start + chunk]
             at = np.arange(self.length, self.length + len(part))
-            found.append(self.decoder.states(part, at, self.cache, n_layers=self.n_layers, watch=watch.see))
-        return np.concatenate(found).astype(np.float32) if hidden else None
+            self.decoder.states(part, at, self.cache, n_layers=self.n_layers, watch=watch.see, after=after)
+        return {depth: np.concatenate(own) for depth, own in found.items()}
 
     def step(self, token: int, watches: tuple[Watch, ...]) -> int:
         def see(layer: int, q: Array, keys: Array, scale: float) -> None:
@@ -151,7 +158,7 @@ class _Runner:
     def load(self, prefix: KnownPrefix) -> None:
         self.cache = KeyValues(list(prefix.keys), list(prefix.values))
 
-    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+    def known(self, ids: Int32, states: dict[int, Float32]) -> KnownPrefix:
         first = self.cache.first(len(ids))
         return KnownPrefix(ids, tuple(first.keys), tuple(first.values), states)
 

@@ -105,12 +105,18 @@ class Decoder:
         *,
         n_layers: int | None = None,
         watch: Watcher | None = None,
+        after: Callable[[int, Array], None] | None = None,
     ) -> Array:
-        """(n, D): states of `ids` after the last layer and the final norm. Mutates `cache`."""
+        """(n, D): states of `ids` after the last layer and the final norm. Mutates `cache`.
+
+        `after`: is shown the depth and the same of every layer.
+        """
         x = self.weights["model.embed_tokens.weight"][ids]
         cos, sin = _rotation(self.config, positions, x.dtype)
         for layer in range(n_layers or self.config.n_layers):
             x = self._layer(layer, x, (cos, sin), cache, watch)
+            if after is not None:
+                after(layer + 1, self._norm("model.norm.weight", x))
         return self._norm("model.norm.weight", x)
 
     def _layer(

@@ -27,7 +27,10 @@ ATTENTION = "agentctx_capture"
 # (layer, queries (H, n, D), keys of everything seen so far (KVH, S, D), scale), queries and keys after RoPE
 Watcher = Callable[[int, Any, Any, float], None]
 
+After = Callable[[int, Any], None]  # (depth, states (n, D) of the only sequence)
+
 _watcher: ContextVar[Watcher | None] = ContextVar("agentctx_attention_watcher", default=None)
+_after: ContextVar[After | None] = ContextVar("agentctx_states_watcher", default=None)
 
 
 def attention(
@@ -56,14 +59,39 @@ def register() -> None:
     AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
+class Tap(torch.nn.Module):  # type: ignore[misc]
+    """A layer that shows its output to the current watcher. It stands in the list of a shell around a model, never in
+    the model itself."""
+
+    def __init__(self, layer: Any, depth: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.depth = depth
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        out = self.layer(*args, **kwargs)
+        after = _after.get()
+        if after is not None:
+            after(self.depth, (out[0] if isinstance(out, tuple) else out)[0])
+        return out
+
+    def __getattr__(self, name: str) -> Any:
+        """What models ask their layers for, such as the kind of attention."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("layer"), name)
+
+
 @contextmanager
-def watching(watcher: Watcher) -> Iterator[None]:
-    """Show the attention of every forward in this block (and this thread) to `watcher`."""
-    token = _watcher.set(watcher)
+def watching(watcher: Watcher, after: After | None = None) -> Iterator[None]:
+    """Show the attention of every forward in this block (and this thread) to `watcher`, and states to `after`."""
+    tokens = (_watcher.set(watcher), _after.set(after))
     try:
         yield
     finally:
-        _watcher.reset(token)
+        _watcher.reset(tokens[0])
+        _after.reset(tokens[1])
 
 
 class DeepEnough(Exception):

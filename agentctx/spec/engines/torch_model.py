@@ -24,7 +24,7 @@ from agentctx.prompt import Float32
 from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.torch_cache import fork, new_cache
-from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, register
+from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
 
 # Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
 SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
@@ -79,17 +79,19 @@ class TorchModel:
             logits: Float32 = out.logits.float().cpu().numpy()
             return logits
 
-    def advance(self, ids: Any, positions: Any, cache: Any) -> Any:
-        """(n, D): the states of `ids` after the last layer and the final norm, no logits; None where a watcher found
-        it deep enough. Mutates `cache`."""
+    def advance(self, ids: Any, positions: Any, cache: Any) -> None:
+        """Run `ids` without logits, as deep as the watcher wants. Mutates `cache`."""
         ids, positions = self._tensor([ids]), self._tensor([positions])
         with _mapped(self.name), torch.inference_mode():
             try:
                 arguments = self._with_cache(cache, ids)
-                out = self.module.model(input_ids=ids, position_ids=positions, use_cache=True, **arguments)
+                self.module.model(input_ids=ids, position_ids=positions, use_cache=True, **arguments)
             except DeepEnough:
-                return None
-            return out.last_hidden_state[0]
+                pass
+
+    def normed(self, states: Any) -> Any:
+        """States of any layer under the final norm."""
+        return self.module.model.norm(states)
 
     def prefill(self, ids: Any, positions: Any, cache: Any, chunk: int) -> Float32:
         """float32 (V,): logits after the last id. Mutates `cache`."""
@@ -100,13 +102,12 @@ class TorchModel:
         return logits
 
     def first_layers(self, n_layers: int) -> TorchModel:
-        """The first `n_layers` layers, the final norm and the head, on the same weights."""
-        if n_layers == self.n_layers:
-            return self
+        """The first `n_layers` layers, the final norm and the head, on the same weights; shows states to a watcher."""
         shell, inner = _shell(self.module), _shell(self.module.model)
         config = copy.copy(inner.config)
         config.num_hidden_layers = n_layers
-        inner.layers = torch.nn.ModuleList(list(inner.layers)[:n_layers])
+        layers = (layer.layer if isinstance(layer, Tap) else layer for layer in list(inner.layers)[:n_layers])
+        inner.layers = torch.nn.ModuleList(Tap(layer, depth) for depth, layer in enumerate(layers, 1))
         inner.config = shell.config = config
         shell.model = inner
         return TorchModel(self.name, shell, n_layers, self.cache_argument, self.takes_cache_position)

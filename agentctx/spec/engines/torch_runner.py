@@ -34,23 +34,27 @@ class TorchRunner:
     def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> TorchWatch:
         return TorchWatch(groups, start, n_tokens, self.model.n_layers)
 
-    def advance(self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: bool) -> Float32 | None:
+    def advance(
+        self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: tuple[int, ...]
+    ) -> dict[int, Float32]:
+        found: dict[int, list[Float32]] = {depth: [] for depth in hidden}
         last = self.model.n_layers - 1
 
         def see(layer: int, q: Any, keys: Any, scale: float) -> None:
             watch.see(layer, q, keys, scale)
-            if stop and layer == last:
+            if stop and layer == last and last + 1 not in found:
                 raise DeepEnough
 
-        found: list[Float32] = []
+        def after(depth: int, states: Any) -> None:
+            if depth in found:
+                found[depth].append(self.model.normed(states).float().cpu().numpy())
+
         for start in range(0, len(ids), chunk):
             part = ids[start : start + chunk]
             at = self.length
-            with watching(see):
-                states = self.model.advance(part, np.arange(at, at + len(part)), self.cache)
-            if hidden:
-                found.append(states.float().cpu().numpy())
-        return np.concatenate(found) if hidden else None
+            with watching(see, after if hidden else None):
+                self.model.advance(part, np.arange(at, at + len(part)), self.cache)
+        return {depth: np.concatenate(own) for depth, own in found.items()}
 
     def step(self, token: int, watches: tuple[Watch, ...]) -> int:
         def see(layer: int, q: Any, keys: Any, scale: float) -> None:
@@ -66,7 +70,7 @@ class TorchRunner:
         for layer, keys, values in zip(self.cache.layers, prefix.keys, prefix.values, strict=True):
             layer.update(*(torch.as_tensor(one, device=device, dtype=dtype)[None] for one in (keys, values)))
 
-    def known(self, ids: Int32, states: Float32 | None) -> KnownPrefix:
+    def known(self, ids: Int32, states: dict[int, Float32]) -> KnownPrefix:
         n = len(ids)
         keys, values = (
             tuple(getattr(layer, name)[0, :, :n].float().cpu().numpy().copy() for layer in self.cache.layers)

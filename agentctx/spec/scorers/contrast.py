@@ -155,7 +155,7 @@ class _Contrast:
             self.total = np.zeros(self.prompt.n_tokens, np.float32)
         self.total[:end] += weights @ difference if len(weights) > 1 else weights[0] * difference.sum(axis=0)
 
-    def hidden(self, states: Float32) -> None:
+    def hidden(self, depth: int, states: Float32) -> None:
         raise ValueError("hidden states weren't asked for")
 
     def values(self) -> Float32:

@@ -23,8 +23,7 @@ class _Part:
 def read_jointly(drafter: Drafter, scorers: Sequence[Scorer], asked: Asked) -> Mapping[str, Float32]:
     """The values of every scorer, by its name, float32 (T,) each; exactly what each gives alone.
 
-    Scorers share a run where nothing that runs behind the layers of one is needed by it: all that only watch attention;
-    those with look-ahead or hidden states share it with those of the same depth.
+    Scorers share a run, but for those with look-ahead: they share it with those of the same depth.
 
     Raises:
         EngineUnavailable: the prompt exceeds the drafter's context.
@@ -36,19 +35,19 @@ def read_jointly(drafter: Drafter, scorers: Sequence[Scorer], asked: Asked) -> M
 
 
 def _runs(parts: Sequence[_Part], n_layers: int) -> list[list[_Part]]:
-    """Parts that need their own end (look-ahead, states) by depth and steps; the others join the deepest run."""
+    """Parts with look-ahead by depth and steps; the others join one that is deep enough, if they want no states."""
     runs: dict[tuple[int, int], list[_Part]] = {}
-    watching: list[_Part] = []
+    plain: list[_Part] = []
     for part in parts:
-        depth = part.reading.n_layers or n_layers
         if part.reading.stops:
-            watching.append(part)
+            plain.append(part)
         else:
-            runs.setdefault((depth, part.reading.n_lookahead), []).append(part)
-    if watching:
-        deepest = max(part.reading.n_layers or n_layers for part in watching)
-        hosts = [key for key in sorted(runs) if key[0] >= deepest]
-        runs.setdefault(hosts[0] if hosts else (deepest, 0), []).extend(watching)
+            runs.setdefault((part.reading.n_layers or n_layers, part.reading.n_lookahead), []).append(part)
+    if plain:
+        deepest = max(part.reading.n_layers or n_layers for part in plain)
+        with_states = any(part.reading.hidden for part in plain)
+        hosts = [key for key in sorted(runs) if key[0] >= deepest and not with_states]
+        runs.setdefault(hosts[0] if hosts else (deepest, 0), []).extend(plain)
     return [runs[key] for key in sorted(runs)]
 
 
@@ -65,7 +64,7 @@ def _merged(parts: Sequence[_Part], n_layers: int) -> Reading:
         n_layers=max(part.reading.n_layers or n_layers for part in parts),
         aside=aside,
         n_lookahead=max(part.reading.n_lookahead for part in parts),
-        hidden=any(part.reading.hidden for part in parts),
+        hidden=tuple(sorted({depth for part in parts for depth in part.reading.hidden})),
     )
 
 
@@ -90,7 +89,7 @@ class _Tee:
             elif group.startswith(f"{part.number}:"):
                 part.scoring.rows(group.partition(":")[2], layer, rows)
 
-    def hidden(self, states: Float32) -> None:
+    def hidden(self, depth: int, states: Float32) -> None:
         for part in self.parts:
-            if part.reading.hidden:
-                part.scoring.hidden(states)
+            if depth in part.reading.hidden:
+                part.scoring.hidden(depth, states)

@@ -34,7 +34,7 @@ class Probe:
                 f"the probe reads the states after layer {self._weights.depth}, the drafter stops at {asked.n_layers}",
                 hint="take another --scorer, or leave --drafter-layers out",
             )
-        return Reading(n_layers=self._weights.depth, hidden=True), _Probing(self._weights, groups)
+        return Reading(n_layers=self._weights.depth, hidden=(self._weights.depth,)), _Probing(self._weights, groups)
 
     @property
     def _weights(self) -> ProbeWeights:
@@ -55,7 +55,7 @@ class _Probing:
     def rows(self, group: str, layer: int, rows: Float32) -> None:
         raise ValueError("attention wasn't asked for")
 
-    def hidden(self, states: Float32) -> None:
+    def hidden(self, depth: int, states: Float32) -> None:
         self.found = probed(self.weights, states, {name: states[at].mean(axis=0) for name, at in self.groups.items()})
 
     def values(self) -> Float32:

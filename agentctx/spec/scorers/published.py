@@ -78,7 +78,7 @@ class _Steps:
         self.current = group
         self.scores.add(rows)
 
-    def hidden(self, states: Float32) -> None:
+    def hidden(self, depth: int, states: Float32) -> None:
         raise ValueError("hidden states weren't asked for")
 
     def values(self) -> Float32:
@@ -215,7 +215,7 @@ class _Layers:
         if values is not None:
             self.found.append(values)
 
-    def hidden(self, states: Float32) -> None:
+    def hidden(self, depth: int, states: Float32) -> None:
         raise ValueError("hidden states weren't asked for")
 
     def values(self) -> Float32:

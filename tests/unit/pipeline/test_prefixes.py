@@ -47,14 +47,14 @@ def assert_same(a: Rows, b: Rows) -> None:
     assert set(a.found) == set(b.found)
     for name in a.found:
         np.testing.assert_array_equal(np.stack(a.found[name]), np.stack(b.found[name]))
-    if a.states is not None:
-        assert b.states is not None
-        np.testing.assert_array_equal(a.states, b.states)
+    assert set(a.states) == set(b.states)
+    for depth in a.states:
+        np.testing.assert_array_equal(a.states[depth], b.states[depth])
 
 
-@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("hidden", [(), (2, 3)])
 @pytest.mark.parametrize("where", ["memory", "disk"])
-def test_a_second_run_reads_only_what_is_new(tmp_path: Path, where: str, hidden: bool) -> None:
+def test_a_second_run_reads_only_what_is_new(tmp_path: Path, where: str, hidden: tuple[int, ...]) -> None:
     known = store(tmp_path if where == "disk" else None)
     first, facts = read(IDS, known, hidden=hidden)
     assert facts.n_known == 0
@@ -80,14 +80,14 @@ def test_an_edit_behind_the_beginning_is_read_anew(tmp_path: Path) -> None:
 
 
 def test_states_are_asked_for_by_depth(tmp_path: Path) -> None:
-    """Keys of more layers serve fewer; states are those after one layer."""
-    read(IDS, store(tmp_path), hidden=True)
+    """Keys of more layers serve fewer; states are kept for the depths that were asked for."""
+    read(IDS, store(tmp_path), hidden=(3,))
     shallow, facts = read(IDS, store(tmp_path), n_layers=2)
     assert facts.n_known == 96
     assert_same(shallow, read(IDS, None, n_layers=2)[0])
-    _, facts = read(IDS, store(tmp_path), n_layers=2, hidden=True)
+    _, facts = read(IDS, store(tmp_path), n_layers=2, hidden=(2,))
     assert facts.n_known == 0
-    _, facts = read(IDS, store(tmp_path), n_layers=3, hidden=True)
+    _, facts = read(IDS, store(tmp_path), n_layers=3, hidden=(3,))
     assert facts.n_known == 96
 
 
@@ -197,7 +197,7 @@ def test_after_any_edits_cached_is_uncached(data: st.DataObject, tmp_path_factor
             ids = np.delete(ids, slice(at, at + data.draw(st.integers(0, 10))))
         n = len(ids)
         asks = {"groups": (Group("asks", tokens(range(n - 18, n))),), "aside": Aside(n - 20, ASIDE.ids, ASIDE.groups)}
-        hidden = data.draw(st.booleans())
+        hidden = data.draw(st.sampled_from([(), (3,), (1, 2)]))
         found, _ = read(ids, known, hidden=hidden, **asks)
         plain, _ = read(ids, None, hidden=hidden, **asks)
         assert_same(found, plain)
@@ -205,8 +205,8 @@ def test_after_any_edits_cached_is_uncached(data: st.DataObject, tmp_path_factor
 
 def test_torch_takes_prefixes_over(tmp_path: Path, torch_drafter: Callable[[], Drafter]) -> None:
     drafter = torch_drafter()
-    first, _ = read(IDS, store(tmp_path), drafter, hidden=True)
-    again, facts = read(IDS, store(tmp_path), drafter, hidden=True)
+    first, _ = read(IDS, store(tmp_path), drafter, hidden=(1, 3))
+    again, facts = read(IDS, store(tmp_path), drafter, hidden=(1, 3))
     assert facts.n_known == 96
     assert_same(again, first)
 

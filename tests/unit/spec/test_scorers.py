@@ -222,9 +222,8 @@ def test_the_probe_projects_states_and_queries() -> None:
 
     found, probe = Rows(), KNOWN.probe
     assert probe is not None
-    DRAFTER.read(PROMPT.ids, Reading(n_layers=3, hidden=True), found)
-    states = found.states
-    assert states is not None
+    DRAFTER.read(PROMPT.ids, Reading(n_layers=3, hidden=(3,)), found)
+    states = found.states[3]
     query = states[91:131].mean(0) @ probe.queries["test"]
     np.testing.assert_allclose(values("probe"), states @ probe.direction + states @ probe.keys @ query, rtol=1e-3)
     with pytest.raises(EngineUnavailable, match="after layer 3, the drafter stops at 2"):
