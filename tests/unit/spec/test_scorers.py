@@ -265,7 +265,7 @@ def test_every_scorer_values_every_token(name: str) -> None:
 def test_one_run_gives_what_each_gives_alone() -> None:
     scorers = [make(name, KNOWN) for name in SCORERS]
     for name, found in read_jointly(DRAFTER, scorers, asked()).items():
-        np.testing.assert_allclose(found, values(name), rtol=0, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(found, values(name), rtol=1e-4, atol=2e-5, err_msg=name)
 
 
 def test_scorers_that_stop_share_one_run() -> None:
