@@ -114,6 +114,21 @@ def run_bounded(cwd: Path, *args: str, limit: int) -> tuple[bytes, bool]:
     return out, True
 
 
+def matching_files(root: Path, literal: str) -> list[str]:
+    """Files of the work tree, untracked ones included, that hold a literal text; sorted.
+
+    Raises:
+        GitError: not a repository.
+    """
+    try:
+        out = run(root, "grep", "-lIzF", "--untracked", "--full-name", "-e", literal)
+    except GitError as error:
+        if error.status == 1 and not error.stderr:
+            return []  # nothing holds it
+        raise
+    return sorted(os.fsdecode(path) for path in out.split(b"\0") if path)
+
+
 def text(cwd: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
     """stdout of `git ARGS` as text, without the final newline; undecodable bytes as surrogates."""
     return os.fsdecode(run(cwd, *args, env=env)).rstrip("\n")

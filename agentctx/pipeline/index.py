@@ -13,6 +13,7 @@ from agentctx.repo.collecting import no_collection
 from agentctx.repo.graph import build_graph
 from agentctx.repo.loading import Loader
 from agentctx.repo.partial import partial_graph
+from agentctx.repo.pin_comments import MARK
 from agentctx.repo.resolvers.families import config_names
 from agentctx.repo.store import IndexMemory, IndexStore
 from agentctx.repo.survey import Survey, survey
@@ -129,6 +130,17 @@ def link(tree: Tree, services: IndexServices, clock: Clock, wanted: Wanted) -> I
         cache=_cache_row(tree),
         notes=tuple(dict.fromkeys((*tree.survey.notes, *loader.notes, *_partly(len(files), len(entries))))),
     )
+
+
+def marked_files(root: Path, tree: Tree) -> tuple[str, ...]:
+    """Files with comments that pin, which a part of a large repository must hold; () where all of it is loaded."""
+    if tree.is_small:
+        return ()
+    known = tree.survey.entries
+    if not tree.survey.is_git:
+        return tuple(path for path in sorted(known) if MARK in tree.text_of(path))
+    found = vcs.matching_files(root, MARK.decode())
+    return tuple(path for path in found if path in known)
 
 
 def _partly(n_loaded: int, n_files: int) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from agentctx.pipeline.decide import plan, refuse_tokenizers
 from agentctx.pipeline.drafting import Scored, scores_of
 from agentctx.pipeline.fit import Chosen, Fitter
 from agentctx.pipeline.history import read_history
-from agentctx.pipeline.index import Index, link, read_tree
+from agentctx.pipeline.index import Index, link, marked_files, read_tree
 from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import (
@@ -38,6 +38,7 @@ from agentctx.repo.locate import Located, locate
 from agentctx.repo.logs import read_logs
 from agentctx.repo.pack import Frame, Packed, pack
 from agentctx.repo.packfiles import PackInput
+from agentctx.repo.pin_comments import comment_pins
 from agentctx.repo.rank import Ranked, rank
 from agentctx.repo.ranking.model import load
 from agentctx.repo.working_set import wanted_of
@@ -107,9 +108,11 @@ def understand(
         evidence = read_logs(task.logs, frozenset(tree.data))
         made = read_changes(root, tree, options, [ref.path for ref in task.tests], overlay)
         evidence = replace(evidence, changes=made.changes, notes=(*evidence.notes, *made.notes))
-    index = link(tree, services, clock, wanted_of(task, evidence, [change.path for change in made.changes]))
+    changed = [change.path for change in made.changes]
+    index = link(tree, services, clock, wanted_of(task, evidence, [*marked_files(root, tree), *changed]))
     with clock.stage("evidence"):
-        located = locate(task, evidence, index.graph, index.skipped)
+        marked = comment_pins(index.graph.files, index.data)
+        located = locate(task, evidence, index.graph, index.skipped, marked)
     with clock.stage("history"):
         past, notes = read_history(root, index.row.head)
         evidence = replace(evidence, notes=(*evidence.notes, *notes))

@@ -37,8 +37,15 @@ class Located:
     test_units: tuple[tuple[str, int], ...] = ()  # (path, unit): failing test code that no definition holds
 
 
-def locate(task: Task, evidence: Evidence, graph: RepoGraph, skipped: Sequence[Skipped] = ()) -> Located:
-    """`evidence.changes` decide which tests a bare test path means. `skipped`: what the scan left out.
+def locate(
+    task: Task,
+    evidence: Evidence,
+    graph: RepoGraph,
+    skipped: Sequence[Skipped] = (),
+    marked: Sequence[tuple[str, int]] = (),
+) -> Located:
+    """`evidence.changes` decide which tests a bare test path means. `skipped`: what the scan left out. `marked`: units
+    that comments pin.
 
     Raises:
         TaskError: a test, focus or pin names what the repository doesn't have, or what is left out.
@@ -66,7 +73,7 @@ def locate(task: Task, evidence: Evidence, graph: RepoGraph, skipped: Sequence[S
         frames=inner,
         frame_lines=tuple(dict.fromkeys((frame.path, frame.line) for frame in frames)),
         targets=focus or inner[:1],
-        pinned=tuple(dict.fromkeys(unit for ref in task.pins for unit in pin_units(ref, graph))),
+        pinned=tuple(dict.fromkeys((*(unit for ref in task.pins for unit in pin_units(ref, graph)), *marked))),
         notes=tuple(dict.fromkeys(notes)),
         test_units=tuple(test_units),
     )

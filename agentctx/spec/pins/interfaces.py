@@ -18,16 +18,25 @@ CALLABLE = (SymbolKind.FUNCTION, SymbolKind.METHOD)
 CALL_ROLES = (Role.CALL, Role.DECORATOR, Role.FIXTURE)
 VALUE_ROLES = (Role.NAME, Role.ATTRIBUTE)
 SIGNATURE_KINDS = (UnitKind.HEADER, UnitKind.FIELDS)
+# Through which a class is called: Python; JavaScript, TypeScript, Kotlin; PHP; Ruby. Elsewhere it has the class's name.
+CONSTRUCTORS = ("__init__", "__call__", "constructor", "__construct", "initialize")
+# Files through which names come that others define: Python; JavaScript and TypeScript; Rust.
+DOORS = ("__init__", "index", "mod", "lib")
+_DOOR_BYTES = tuple(door.encode() for door in DOORS)
+# What must be implemented whole; elsewhere methods say so by themselves.
+_INTERFACE = re.compile(rb"\b(?:interface|trait|Protocol)\b")
+_ABSTRACT = re.compile(rb"abstract|= *0 *;")  # the last is C++'s
 
 
 def callee(view: View) -> Iterator[Pin]:
-    """What tier-1 code calls, decorates with or hands on. A class is called through its `__init__`."""
+    """What tier-1 code calls, decorates with or hands on. A class is called through its constructor."""
     called = dict.fromkeys(view.uses(lambda _unit, _hop, link: link.role in CALL_ROLES))
     handed = view.uses(lambda _unit, _hop, link: link.role in VALUE_ROLES)
     uses = [*called, *(use for use in handed if _kind(view, use[0]) in CALLABLE)]
     for symbol, distance in called:
         if _kind(view, symbol) is SymbolKind.CLASS:
-            uses += [(member, distance) for member in _named(view, symbol, ("__init__", "__call__"))]
+            own = view.document.definitions[symbol].name
+            uses += [(member, distance) for member in _named(view, symbol, (*CONSTRUCTORS, own))]
     return view.signatures(PinReason.CALLEE, uses)
 
 
@@ -59,7 +68,7 @@ def override(view: View) -> Iterator[Pin]:
 
 
 def implements(view: View) -> Iterator[Pin]:
-    """Abstract methods of the bases of a target's class, and all methods of a Protocol."""
+    """Abstract methods of the bases of a target's class, and all methods of an interface, a trait or a Protocol."""
     definitions = (view.index.definition(symbol) for symbol in view.facts.targets)
     owners = {d.symbol if d.kind is SymbolKind.CLASS else d.parent for d in definitions if d is not None}
     todo = [(symbol, 1) for symbol in sorted(owner for owner in owners if owner is not None)]
@@ -112,7 +121,7 @@ def config(view: View) -> Iterator[Pin]:
 
 
 def re_export(view: View) -> Iterator[Pin]:
-    """Imports in `__init__` files through which an imported name comes: the module that defines it isn't named."""
+    """Imports in DOORS through which an imported name comes: the module that defines it isn't named."""
     found: dict[int, tuple[str, int]] = {}
     for unit, hop in view.pinned.items():
         for link in view.index.links[unit]:
@@ -156,14 +165,14 @@ def _to_implement(view: View, symbol: str) -> list[str]:
     definition = view.index.definition(symbol)
     if definition is None or definition.header is None:
         return []
-    everything = b"Protocol" in view.document.unit_text(definition.header)
+    everything = _INTERFACE.search(view.document.unit_text(definition.header)) is not None
     methods = [m for m in view.index.members.get(symbol, ()) if _kind(view, m) is SymbolKind.METHOD]
     return [method for method in methods if everything or _is_abstract(view, method)]
 
 
 def _is_abstract(view: View, method: str) -> bool:
     header = view.document.definitions[method].header
-    return header is not None and b"abstract" in view.document.unit_text(header)
+    return header is not None and _ABSTRACT.search(view.document.unit_text(header)) is not None
 
 
 def _file_named(path: str, talk: bytes) -> bool:
@@ -185,7 +194,7 @@ def _doors(view: View, symbol: str, via: int) -> Iterator[int]:
     for link in view.index.incoming.get(symbol, ()):
         path = view.document.units[link.unit].path
         is_door = link.role is Role.IMPORT and path not in (None, here, definition.path)
-        if is_door and PurePosixPath(path or "").stem == "__init__":
+        if is_door and PurePosixPath(path or "").stem in DOORS:
             yield link.unit
 
 
@@ -193,7 +202,7 @@ def _names_module(statement: bytes, path: str) -> bool:
     """Whether an import statement names the very module (`from pkg.mod import x`), not a package above it."""
     source = statement.split(b" import ", 1)[0]
     stem = PurePosixPath(path).stem.encode("utf-8", "surrogateescape")
-    return stem != b"__init__" and re.search(rb"\b" + re.escape(stem) + rb"\b", source) is not None
+    return stem not in _DOOR_BYTES and re.search(rb"\b" + re.escape(stem) + rb"\b", source) is not None
 
 
 RULES = (

@@ -6,16 +6,21 @@ A group's core is what is left of it where the budget can't hold the whole (the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from agentctx.prompt import Definition, Pin, PinReason, PromptUnit, Section
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
 from agentctx.spec.pins.view import Rule, View
 
-# What unittest, pytest and nose run before a test without naming it as a fixture.
+# What test frameworks run around a test without its naming it: unittest, pytest, nose; PHPUnit and JUnit 3; minitest;
+# testify; Go.
 SETUP_METHODS = frozenset(
     {"setUp", "setUpClass", "asyncSetUp", "setUpTestData", "setup_method", "setup_class", "tearDown", "teardown_method"}
+    | {"setUpBeforeClass", "setup", "teardown", "SetupTest", "SetupSuite", "TearDownTest", "TestMain"}
 )
+# JUnit, TestNG and kotlin.test; NUnit, MSTest.
+_SETUP_MARK = re.compile(rb"@(?:Before|After)\w*|\[(?:OneTime)?(?:SetUp|TearDown|TestInitialize|TestCleanup)\]")
 WHOLE_SCOPES = (SymbolKind.FUNCTION, SymbolKind.METHOD)  # a frame or a caller in these is kept whole
 
 
@@ -174,7 +179,9 @@ def _fixtures_of(view: View, definition: Definition) -> Iterator[str]:
 def _setup_of(view: View, definition: Definition) -> Iterator[str]:
     siblings = view.index.members.get(definition.parent, ()) if definition.parent is not None else ()
     for symbol in siblings:
-        if view.document.definitions[symbol].name in SETUP_METHODS:
+        found = view.document.definitions[symbol]
+        marked = found.header is not None and _SETUP_MARK.search(view.document.unit_text(found.header))
+        if found.name in SETUP_METHODS or marked:
             yield symbol
 
 

@@ -301,6 +301,9 @@ def test_override_and_siblings() -> None:
     [
         (b"class P(Protocol):\n", ["a.py::P.must", "a.py::P.can"]),
         (b"class P(ABC):\n", ["a.py::P.must"]),
+        (b"public interface P {\n", ["a.py::P.must", "a.py::P.can"]),
+        (b"pub trait P {\n", ["a.py::P.must", "a.py::P.can"]),
+        (b"abstract class P {\n", ["a.py::P.must"]),
     ],
 )
 def test_implements(header: bytes, expected: list[str]) -> None:
@@ -316,6 +319,74 @@ def test_implements(header: bytes, expected: list[str]) -> None:
     b.define("a.py::C.must", file, kind=SymbolKind.METHOD, parent="a.py::C")
     b.frame()
     assert subjects(b.build(targets=("a.py::C.must",)), PinReason.IMPLEMENTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "n"),
+    [
+        (b"virtual void draw() = 0;\n", 1),
+        (b"abstract fun draw()\n", 1),
+        (b"public abstract void draw();\n", 1),
+        (b"virtual void draw();\n", 0),
+        (b"int draw(int a = 0);\n", 0),
+    ],
+)
+def test_abstract_in_other_languages(header: bytes, n: int) -> None:
+    b = Builder()
+    file = b.file("a.cc")
+    b.define("a.cc::P", file, kind=SymbolKind.CLASS, header=b"class P {\n", body=())
+    b.define("a.cc::P.draw", file, kind=SymbolKind.METHOD, parent="a.cc::P", header=header)
+    owner = b.define("a.cc::C", file, kind=SymbolKind.CLASS, body=())
+    b.link(owner.units[0], "a.cc::P", role=Role.BASE)
+    b.define("a.cc::C.draw", file, kind=SymbolKind.METHOD, parent="a.cc::C")
+    b.frame()
+    assert subjects(b.build(targets=("a.cc::C.draw",)), PinReason.IMPLEMENTS) == ["a.cc::P.draw"] * n
+
+
+@pytest.mark.parametrize("name", ["constructor", "__construct", "initialize", "Made"])
+def test_a_class_is_called_through_its_constructor(name: str) -> None:
+    b = Builder()
+    lib = b.file("lib.x")
+    b.define("lib.x::Made", lib, kind=SymbolKind.CLASS)
+    b.define(f"lib.x::Made.{name}", lib, kind=SymbolKind.METHOD, parent="lib.x::Made")
+    b.define("lib.x::Made.other", lib, kind=SymbolKind.METHOD, parent="lib.x::Made")
+    target = b.define("main.x::run", b.file("main.x"))
+    b.link(target.units[1], "lib.x::Made")
+    b.frame()
+    found = subjects(b.build(targets=("main.x::run",)), PinReason.CALLEE)
+    assert found == ["lib.x::Made", f"lib.x::Made.{name}"]
+
+
+@pytest.mark.parametrize(
+    ("header", "n"),
+    [
+        (b"@BeforeEach\nvoid prepare() {\n", 1),
+        (b"[SetUp]\npublic void Prepare() {\n", 1),
+        (b"@Test\nvoid prepare() {\n", 0),
+    ],
+)
+def test_marked_set_up_comes_with_the_test(header: bytes, n: int) -> None:
+    b = Builder()
+    file = b.file("T.java", section=Section.TESTS)
+    b.define("T.java::T", file, kind=SymbolKind.CLASS, body=(), is_test=True)
+    b.define("T.java::T.prepare", file, kind=SymbolKind.METHOD, parent="T.java::T", header=header)
+    b.define("T.java::T.works", file, kind=SymbolKind.METHOD, parent="T.java::T", is_test=True)
+    found = subjects(b.build(failing_tests=("T.java::T.works",)), PinReason.FAILING_TEST)
+    assert sorted(found) == ["T.java::T.prepare"] * n + ["T.java::T.works"]
+
+
+@pytest.mark.parametrize("stem", ["index", "mod", "lib"])
+def test_doors_of_other_languages(stem: str) -> None:
+    b = Builder()
+    b.define("pkg/inner.ts::thing", b.file("pkg/inner.ts"))
+    init = b.file(f"pkg/{stem}.ts")
+    door = b.unit(b"export { thing } from './inner'\n", UnitKind.IMPORT, path=f"pkg/{stem}.ts", spine=(init,))
+    b.link(door, "pkg/inner.ts::thing", role=Role.IMPORT)
+    main = b.file("main.ts")
+    via = b.unit(b"import { thing } from './pkg'\n", UnitKind.IMPORT, path="main.ts", spine=(main,))
+    target = b.define("main.ts::run", main)
+    b.link(target.units[1], "pkg/inner.ts::thing", via=via)
+    assert subjects(b.build(targets=("main.ts::run",)), PinReason.RE_EXPORT) == ["pkg/inner.ts::thing"]
 
 
 @pytest.mark.parametrize(
