@@ -25,6 +25,7 @@ from agentctx.prompt import (
     Why,
 )
 from agentctx.source import Resolution, SymbolKind
+from agentctx.spec.configs import key_of
 from agentctx.spec.index import PromptIndex
 
 SEVERITIES = ("error", "warning", "note", "none")
@@ -62,7 +63,7 @@ def state_of(definition: Definition, kept: Kept) -> SymbolState:
 class _What(NamedTuple):
     """One thing that is referred to."""
 
-    kind: str  # 'symbol' | 'ambiguous' | 'unknown' | 'import'
+    kind: str  # 'symbol' | 'ambiguous' | 'unknown' | 'import' | 'config'
     name: str
     symbols: tuple[str, ...] = ()
     via: int = -1
@@ -80,15 +81,20 @@ class _Use:
 
 def _collect(index: PromptIndex, kept: Kept) -> list[_Use]:
     uses: dict[_What, _Use] = {}
+
+    def add(what: _What, tier: int, site: Site) -> None:
+        use = uses.setdefault(what, _Use(what))
+        use.tier = min(use.tier, tier)
+        use.sites.add(site)
+
     for unit, how in kept.items():
         section = index.document.units[unit].section
         for link in index.links[unit]:
             for what in _referred(index, kept, link):
-                use = uses.get(what)
-                if use is None:
-                    use = uses[what] = _Use(what)
-                use.tier = min(use.tier, how.tier)
-                use.sites.add((link.path or section, link.line))
+                add(what, how.tier, (link.path or section, link.line))
+        for config in index.configs.get(unit, ()):
+            if config not in kept or kept[config].why is Why.REPAIRED:
+                add(_What("config", "", via=config), how.tier, (section, None))
     return list(uses.values())
 
 
@@ -121,8 +127,8 @@ def _judge(index: PromptIndex, kept: Kept, use: _Use) -> Omission:
     what = use.what
     if what.absent is not None:
         return _absent_import(what.absent, use, sites)
-    if what.kind == "import":
-        return _import(index, kept, use, sites)
+    if what.kind in ("import", "config"):
+        return _statement_or_section(index, kept, use, sites)
     if what.kind == "symbol":
         return _symbol(index.document.definitions[what.symbols[0]], kept, use, sites)
     state = SymbolState.AMBIGUOUS if what.kind == "ambiguous" else SymbolState.UNKNOWN
@@ -160,14 +166,14 @@ def _symbol(definition: Definition, kept: Kept, use: _Use, sites: tuple[Site, ..
     )
 
 
-def _import(index: PromptIndex, kept: Kept, use: _Use, sites: tuple[Site, ...]) -> Omission:
+def _statement_or_section(index: PromptIndex, kept: Kept, use: _Use, sites: tuple[Site, ...]) -> Omission:
     via = use.what.via
     unit = index.document.units[via]
     there = via in kept
     return Omission(
         symbol=_place(unit),
-        name=_statement(index.document, via),
-        kind="import",
+        name=_statement(index.document, via) if use.what.kind == "import" else _section_name(index.document, via),
+        kind=use.what.kind,
         path=unit.path,
         line=unit.lines.start if unit.lines else None,
         state=SymbolState.KEPT if there else SymbolState.DROPPED,
@@ -202,6 +208,11 @@ def _common_kind(index: PromptIndex, symbols: tuple[str, ...]) -> str:
 
 def _place(unit: PromptUnit) -> str:
     return f"{unit.path or unit.section}:{unit.lines.start if unit.lines else unit.index}"
+
+
+def _section_name(document: PromptDocument, unit: int) -> str:
+    key = key_of(document.unit_text(unit)).decode("utf-8", "replace")
+    return f"{key} in {document.units[unit].path}" if key else document.units[unit].path or ""
 
 
 def _statement(document: PromptDocument, unit: int) -> str:

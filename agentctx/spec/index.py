@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from agentctx.prompt import Definition, PromptDocument, PromptLink, Section
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.spec.configs import named_configs
 
 EVIDENCE_SECTIONS = frozenset({Section.LOG, Section.TESTS})
 SUPPORT_KINDS = frozenset({UnitKind.FILE, UnitKind.ELISION, UnitKind.BLOCK, UnitKind.DOC_END})
@@ -56,6 +57,11 @@ class PromptIndex:
             if header is not None:
                 found.setdefault(header, []).append(symbol)
         return {unit: tuple(symbols) for unit, symbols in found.items()}
+
+    @cached_property
+    def configs(self) -> Mapping[int, tuple[int, ...]]:
+        """By unit of the request or the log: units of configuration that it names."""
+        return named_configs(self.document)
 
     @cached_property
     def is_support(self) -> tuple[bool, ...]:

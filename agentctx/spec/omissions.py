@@ -27,7 +27,7 @@ class Want(NamedTuple):
     only_imported: bool
     distance: int
     unit: int
-    symbol: str  # '' for an import statement
+    symbol: str  # '' for an import statement or configuration
 
 
 def repair(
@@ -77,6 +77,9 @@ def wants(draft: Draft, units: Iterable[int], distance: int) -> Iterator[Want]:
                 want = Want(severity, link.role is Role.IMPORT, distance, needed, symbol)
                 if _is_missing(draft, want):
                     yield want
+        for needed in draft.index.configs.get(unit, ()):
+            if needed not in draft.kept:
+                yield Want(severity, False, distance, needed, "")
 
 
 def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from agentctx.prompt import Pin, PinReason, PromptLink, Section
+from agentctx.prompt import Pin, PinReason, PromptLink
 from agentctx.source import Resolution, Role, SymbolKind, UnitKind
 from agentctx.spec.pins.view import Hop, Rule, View
 
@@ -107,17 +107,8 @@ def field(view: View) -> Iterator[Pin]:
 
 def config(view: View) -> Iterator[Pin]:
     """Configuration that the request or the log names: the sections named with the file, else its first section."""
-    spoken = (Section.REQUEST, Section.LOG)
-    talk = b"".join(view.document.unit_text(unit.index) for unit in view.document.units if unit.section in spoken)
-    words = frozenset(re.findall(rb"[\w-]{3,}", talk))
-    files: dict[str, list[int]] = {}
-    for unit in view.document.units:
-        if unit.kind is UnitKind.TEXT and unit.path is not None and _file_named(unit.path, talk):
-            files.setdefault(unit.path, []).append(unit.index)
-    for path, units in sorted(files.items()):
-        named = [unit for unit in units if _key(view.document.unit_text(unit)) in words]
-        for wanted in named or units[:1]:
-            yield Pin(PinReason.CONFIG, view.index.closure((wanted,)), path, distance=1)
+    for unit in sorted({unit for units in view.index.configs.values() for unit in units}):
+        yield Pin(PinReason.CONFIG, view.index.closure((unit,)), view.document.units[unit].path or "", distance=1)
 
 
 def re_export(view: View) -> Iterator[Pin]:
@@ -173,17 +164,6 @@ def _to_implement(view: View, symbol: str) -> list[str]:
 def _is_abstract(view: View, method: str) -> bool:
     header = view.document.definitions[method].header
     return header is not None and _ABSTRACT.search(view.document.unit_text(header)) is not None
-
-
-def _file_named(path: str, talk: bytes) -> bool:
-    name = PurePosixPath(path).name.encode("utf-8", "surrogateescape")
-    return re.search(rb"(?<![\w.-])" + re.escape(name) + rb"(?![\w-])", talk) is not None
-
-
-def _key(text: bytes) -> bytes:
-    """The first word of a section: its heading or key."""
-    found = re.search(rb"[\w-]{3,}", text)
-    return found.group() if found else b""
 
 
 def _doors(view: View, symbol: str, via: int) -> Iterator[int]:

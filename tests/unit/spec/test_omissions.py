@@ -359,3 +359,44 @@ def test_the_rest_of_the_room_goes_to_units_that_lack_nothing(limit: int, kept: 
         *kept,
     }
     assert len(report.findings) == n_findings
+
+
+def configured(request: bytes) -> tuple[Builder, list[int], int]:
+    """Two sections of a configuration, and a request."""
+    b = Builder()
+    file = b.file("settings.toml")
+    texts = (b"[server]\nport = 1\n", b"[timeout]\nseconds = 3\n")
+    sections = [b.unit(text, UnitKind.TEXT, path="settings.toml", spine=(file,)) for text in texts]
+    return b, sections, b.unit(request, UnitKind.REQUEST, section=Section.REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "kept", "expected"),
+    [
+        (b"raise the timeout in settings.toml\n", (), [("settings.toml:3", "dropped", "error", "flagged")]),
+        (b"settings.toml is wrong\n", (), [("settings.toml:2", "dropped", "error", "flagged")]),
+        (b"raise the timeout in settings.toml\n", (1,), []),
+        (b"the timeout is too low\n", (), []),
+    ],
+)
+def test_configuration_that_is_named_must_be_there(
+    request_text: bytes, kept: tuple[int, ...], expected: list[Row]
+) -> None:
+    b, sections, request = configured(request_text)
+    document = b.build()
+    selection = keep(document, {request: 0, **{sections[n]: 2 for n in kept}})
+    assert rows(check(document, selection)) == expected
+    if expected:
+        [omission] = check(document, selection).omissions
+        assert omission.kind == "config"
+        assert omission.name.endswith("in settings.toml")
+        assert omission.referenced_from == (("request", None),)
+
+
+def test_configuration_that_is_named_is_repaired() -> None:
+    b, sections, request = configured(b"raise the timeout in settings.toml\n")
+    document = b.build()
+    selection = keep(document, {request: 0}, limit=500)
+    repaired, report = repair(document, by_bytes(document), selection)
+    assert sections[1] in repaired.units
+    assert rows(report) == [("settings.toml:3", "kept", "note", "repaired")]
