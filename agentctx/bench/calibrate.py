@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agentctx.bench.calibration import gather
 from agentctx.bench.calibration.features import Task, task
-from agentctx.bench.calibration.learn import KEEPS, Figures, Shape, learn
+from agentctx.bench.calibration.learn import KEEPS, Figures, learn
 from agentctx.errors import UsageError
 from agentctx.pipeline.services import Model, Services
 from agentctx.spec.scorers.calibration import Calibration, from_json
@@ -42,14 +42,14 @@ def calibrate(model: Model, request: Request, services: Services, say: Say) -> t
         raise UsageError(f"--layers {n_layers}: {info.name} has {info.n_layers}")
     chosen = gather.pool(request.repos, request.history, request.per_repo, request.work, say)
     folder = request.work / f"{info.weights_digest[:16]}-{n_layers}-{request.budget}"
-    tasks: list[Task] = []
+    tasks: dict[int, list[Task]] = {}
     counts: dict[str, int] = {}
     for shot in gather.shots(chosen, model, n_layers, request.budget, folder, services, say):
-        tasks.append(task(shot))  # the shot itself is large
+        for depth in shot.states:
+            tasks.setdefault(depth, []).append(task(shot, depth))  # the shot itself is large
         counts[shot.repo] = counts.get(shot.repo, 0) + 1
     about = {"fixes": dict(sorted(counts.items())), "window": 2 * request.budget, "layers": n_layers}
-    shape = Shape(n_layers, info.n_heads)
-    return learn(tasks, shape, info.name, info.weights_digest, about, say)
+    return learn(tasks, info.n_heads, info.name, info.weights_digest, about, say)
 
 
 def write(found: Calibration, out: Path) -> None:

@@ -15,7 +15,7 @@ from agentctx.spec.scorers.queries import LOG, NULL, NULL_REQUEST, REQUEST, TEST
 
 GROUPS = (TEST, LOG, REQUEST)
 FLOOR = 1e-4  # of a unit's worth, before its logarithm is taken
-POWER = 0.5
+POWER = 1.0  # means of units: .5 finds no more, and a mean can be added to the probe's
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +38,15 @@ class Task:
     lines: int
 
 
-def task(shot: Shot, n_layers: int | None = None, power: float = POWER, depth: int | None = None) -> Task:
-    """`n_layers`: of the layers that were read, the first so many (None = all). `depth`: of the states (None = the
-    deepest)."""
+def task(shot: Shot, depth: int, power: float = POWER) -> Task:
+    """As the first `depth` layers see it: their heads, and the states after them."""
     sizes = np.asarray(shot.sizes)
     units = np.flatnonzero((sizes > 0) & ~shot.support)
-    depth = max(shot.states) if depth is None else depth
     states = shot.states[depth][units]
     return Task(
         repo=shot.repo,
         units=units,
-        heads=head_features(shot, n_layers, power)[:, units].T.copy(),
+        heads=head_features(shot, depth, power)[:, units].T.copy(),
         states=states - states.mean(axis=0, keepdims=True) if len(states) else states,
         asked=shot.asked[depth],
         worth=shot.rank[units].astype(np.float64),
@@ -59,10 +57,9 @@ def task(shot: Shot, n_layers: int | None = None, power: float = POWER, depth: i
     )
 
 
-def head_features(shot: Shot, n_layers: int | None, power: float) -> Float32:
+def head_features(shot: Shot, depth: int, power: float = POWER) -> Float32:
     """float32 (G * L * H, U): as `EvidenceHeads` has them; 0 for a group that the prompt doesn't have."""
     null = shot.rows[NULL]
-    depth = null.shape[0] if n_layers is None else n_layers
     sizes = np.maximum(np.asarray(shot.sizes, np.float32), 1) ** np.float32(power)
     found = []
     for group in GROUPS:
@@ -75,11 +72,6 @@ def head_features(shot: Shot, n_layers: int | None, power: float) -> Float32:
             spread = spread_of(difference, shot.starts, power)
             found.append(unit_sums(difference, shot.starts) / sizes / spread[:, None])
     return np.concatenate(found)
-
-
-def rank_features(one: Task) -> Float64:
-    """(C, 2): logarithms of worth and size."""
-    return np.stack([np.log(one.worth + FLOOR), np.log(one.sizes)], axis=1)
 
 
 def folds(tasks: Sequence[Task], n: int) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agentctx.bench.calibration.features import FLOOR, GROUPS, POWER, Task, folds, rank_features
+from agentctx.bench.calibration.features import FLOOR, GROUPS, POWER, Task, folds
 from agentctx.bench.calibration.logistic import balanced, fit
 from agentctx.bench.calibration.probe_fit import fit_probe
 from agentctx.errors import UsageError
@@ -16,7 +16,10 @@ from agentctx.spec.scorers.base import Float64
 from agentctx.spec.scorers.calibration import Calibration, Fusion, HeadWeights, ProbeWeights
 from agentctx.spec.scorers.probe import probed
 
-PENALTIES = (0.003, 0.01, 0.03)
+PENALTIES = (0.03, 0.1)
+HEADS = (0.0, 0.3, 0.6)  # weights that are tried in the fusion
+PROBES = (0.0, 0.3, 0.5, 0.7)
+SAME = 0.01  # of mean recall: less is no reason to run the drafter deeper
 N_FOLDS = 5
 N_HEADS = 8  # of QRHead
 KEEPS = (0.1, 0.2, 0.3, 0.5)
@@ -48,102 +51,133 @@ class Figures:
     recall: tuple[float, ...]
     auc: float
 
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.recall))
+
+    def to_dict(self) -> dict[str, object]:
+        return {"recall": [round(one, 4) for one in self.recall], "auc": round(self.auc, 4)}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What can be had from the first `shape.n_layers` layers, by weights that didn't see a task's repository."""
+
+    shape: Shape
+    tasks: Sequence[Task]
+    penalty: float
+    heads: Sequence[Float64]
+    probe: Sequence[Float64]
+    fusion: Fusion
+    hybrid: Sequence[Float64]
+
+    @property
+    def value(self) -> float:
+        return figures_of(self.tasks, self.hybrid).mean
+
 
 def learn(
-    tasks: Sequence[Task], shape: Shape, drafter: str, digest: str, about: Mapping[str, object], say: Say
+    by_depth: Mapping[int, Sequence[Task]],
+    n_heads: int,
+    drafter: str,
+    digest: str,
+    about: Mapping[str, object],
+    say: Say,
 ) -> tuple[Calibration, dict[str, Figures]]:
     """A calibration from all tasks; the figures are of weights that saw no task of the same repository.
 
+    by_depth: the same tasks, as the first so many layers see them. The shallowest is taken that finds as much.
+
     Raises:
-        UsageError: too few tasks, or repositories.
+        UsageError: too few tasks.
     """
+    found = [_candidate(Shape(depth, n_heads), _useful(tasks), say) for depth, tasks in sorted(by_depth.items())]
+    most = max(one.value for one in found)
+    best = next(one for one in found if one.value >= most - SAME)
+    tasks, shape = best.tasks, best.shape
+    unseen: dict[str, Sequence[Float64]] = {
+        "random": _random(tasks),
+        "rank": [one.worth for one in tasks],
+        "icr": [one.heads.sum(axis=1).astype(np.float64) for one in tasks],
+        "qrhead": _unseen(tasks, lambda seen: _by_heads(best_heads(seen, shape), shape)),
+        "evidence-heads": best.heads,
+        "probe": best.probe,
+        "hybrid": best.hybrid,
+    }
+    figures = {name: figures_of(tasks, scores) for name, scores in unseen.items()}
+    made = Calibration(
+        drafter=drafter,
+        digest=digest,
+        heads=best_heads(tasks, shape),
+        evidence=shape.weights(_solved(tasks, best.penalty)),
+        fusion=best.fusion,
+        probe=fit_probe(tasks, shape.n_layers) if best.fusion.probe else None,
+        about={
+            **about,
+            "tasks": len(tasks),
+            "penalty": best.penalty,
+            "depths": {str(one.shape.n_layers): round(one.value, 4) for one in found},
+            "unseen": {name: one.to_dict() for name, one in sorted(figures.items())},
+        },
+    )
+    return made, figures
+
+
+def _useful(tasks: Sequence[Task]) -> list[Task]:
     useful = [one for one in tasks if (one.gold > 0).any() and (one.gold == 0).any()]
     if len(useful) < FEWEST:
         raise UsageError(
             f"{len(useful)} bug fixes with edited code in the window are too few to calibrate by ({FEWEST} are needed)",
             hint="take a longer history, or more repositories",
         )
-    alone, alone_penalty = _chosen(useful, with_rank=False, say=say)
-    joint, joint_penalty = _chosen(useful, with_rank=True, say=say)
-    unseen: dict[str, list[Float64]] = {
-        "rank": [one.worth for one in useful],
-        "evidence-heads": alone,
-        "hybrid": joint,
-        "qrhead": _unseen(useful, lambda seen: _by_heads(best_heads(seen, shape), shape)),
-        "probe": _unseen(useful, lambda seen: _by_probe(fit_probe(seen, shape.n_layers))),
-        "icr": [one.heads.sum(axis=1).astype(np.float64) for one in useful],
-    }
-    for name, scores in _randoms(useful).items():
-        unseen[name] = scores
-    figures = {name: figures_of(useful, scores) for name, scores in unseen.items()}
-    for name, one in figures.items():
-        say(f"{name:16} recall {' '.join(f'{r:.3f}' for r in one.recall)}  auc {one.auc:.3f}")
-    flat = _solved(useful, alone_penalty, with_rank=False)
-    both = _solved(useful, joint_penalty, with_rank=True)
-    found = Calibration(
-        drafter=drafter,
-        digest=digest,
-        heads=best_heads(useful, shape),
-        evidence=shape.weights(flat),
-        joint=shape.weights(both[2:]),
-        fusion=Fusion(rank=round(float(both[0]), 5), floor=FLOOR, size=round(float(both[1]), 5)),
-        probe=fit_probe(useful, shape.n_layers),
-        about={
-            **about,
-            "tasks": len(useful),
-            "penalties": [alone_penalty, joint_penalty],
-            "unseen": {
-                name: {"recall": [round(r, 4) for r in one.recall], "auc": round(one.auc, 4)}
-                for name, one in sorted(figures.items())
-            },
-        },
-    )
-    return found, figures
+    return useful
+
+
+def _candidate(shape: Shape, tasks: Sequence[Task], say: Say) -> Candidate:
+    tried = [(penalty, _unseen(tasks, _solver(penalty))) for penalty in PENALTIES]
+    penalty, heads = max(tried, key=lambda pair: figures_of(tasks, pair[1]).mean)
+    probe = [standard(one) for one in _unseen(tasks, lambda seen: _by_probe(fit_probe(seen, shape.n_layers)))]
+    rank = [np.log(one.worth + FLOOR) for one in tasks]
+    choices = []
+    for a in HEADS:
+        for b in PROBES:
+            scores = [r + a * h + b * p for r, h, p in zip(rank, heads, probe, strict=True)]
+            choices.append((figures_of(tasks, scores).mean, Fusion(FLOOR, a, b), scores))
+    value, fusion, hybrid = max(choices[1:], key=lambda choice: choice[0])  # the first is the ranking alone
+    say(f"first {shape.n_layers} layers: {value:.3f} with heads {fusion.heads}, probe {fusion.probe}")
+    return Candidate(shape, tasks, penalty, heads, probe, fusion, hybrid)
+
+
+def standard(values: Float64) -> Float64:
+    """The values minus their mean, in units of their spread."""
+    found: Float64 = (values - values.mean()) / max(float(values.std()), 1e-9)
+    return found
 
 
 # ---------------------------------------------------------------- fitting
 
 
-def _inputs(one: Task, *, with_rank: bool) -> np.ndarray:
-    """Centred: only differences within a task count."""
-    heads = one.heads.astype(np.float32)
-    x = np.concatenate([rank_features(one).astype(np.float32), heads], axis=1) if with_rank else heads
-    centred: np.ndarray = x - x.mean(axis=0, keepdims=True)
+def _centred(one: Task) -> np.ndarray:
+    """Only differences within a task count."""
+    centred: np.ndarray = one.heads - one.heads.mean(axis=0, keepdims=True)
     return centred
 
 
-def _solved(tasks: Sequence[Task], penalty: float, *, with_rank: bool) -> Float64:
-    x = np.concatenate([_inputs(one, with_rank=with_rank) for one in tasks])
+def _solved(tasks: Sequence[Task], penalty: float) -> Float64:
+    x = np.concatenate([_centred(one) for one in tasks])
+    x = np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
     y = np.concatenate([one.gold > 0 for one in tasks])
     weight = np.concatenate([balanced(one.gold) for one in tasks])
-    penalties = np.full(x.shape[1], penalty * len(tasks))
-    if with_rank:
-        penalties[:2] = 1e-3
-    return fit(_with_constant(x), y, weight, np.append(penalties, 0.0))[:-1]
+    penalties = np.append(np.full(x.shape[1] - 1, penalty * len(tasks)), 0.0)
+    return fit(x, y, weight, penalties)[:-1]
 
 
-def _with_constant(x: np.ndarray) -> np.ndarray:
-    return np.concatenate([x, np.ones((len(x), 1), x.dtype)], axis=1)
+def _solver(penalty: float) -> Callable[[Sequence[Task]], Callable[[Task], Float64]]:
+    def make(seen: Sequence[Task]) -> Callable[[Task], Float64]:
+        w = _solved(seen, penalty)
+        return lambda one: _centred(one) @ w
 
-
-def _chosen(tasks: Sequence[Task], *, with_rank: bool, say: Say) -> tuple[list[Float64], float]:
-    """Scores by weights that didn't see the repository, with the penalty for which their recall is best."""
-    best: tuple[float, float, list[Float64]] | None = None
-    for penalty in PENALTIES:
-
-        def make(seen: Sequence[Task], penalty: float = penalty) -> Callable[[Task], Float64]:
-            w = _solved(seen, penalty, with_rank=with_rank)
-            return lambda one: _inputs(one, with_rank=with_rank) @ w
-
-        scores = _unseen(tasks, make)
-        found = figures_of(tasks, scores)
-        value = float(np.mean(found.recall[1:3]))
-        kind = "with the ranking" if with_rank else "alone"
-        say(f"heads {kind}, penalty {penalty}: recall {' '.join(f'{r:.3f}' for r in found.recall)} auc {found.auc:.3f}")
-        if best is None or value > best[0]:
-            best = (value, penalty, scores)
-    assert best is not None
-    return best[2], best[1]
+    return make
 
 
 def _unseen(tasks: Sequence[Task], make: Callable[[Sequence[Task]], Callable[[Task], Float64]]) -> list[Float64]:
@@ -186,9 +220,9 @@ def _by_probe(weights: ProbeWeights) -> Callable[[Task], Float64]:
 # ---------------------------------------------------------------- figures
 
 
-def _randoms(tasks: Sequence[Task]) -> dict[str, list[Float64]]:
+def _random(tasks: Sequence[Task]) -> list[Float64]:
     rng = np.random.default_rng(0)
-    return {"random": [rng.random(len(one.gold)) for one in tasks]}
+    return [rng.random(len(one.gold)) for one in tasks]
 
 
 def figures_of(tasks: Sequence[Task], scores: Sequence[Float64]) -> Figures:

@@ -15,13 +15,8 @@ from agentctx.spec.scorers.published import Claa, GemFilter, SnapKV, SpecPC, Spe
 Make = Callable[[Calibration | None], Scorer]  # what was learned of the drafter
 
 
-def _hybrid(known: Calibration | None) -> Scorer:
-    found = needed(known, "hybrid")
-    return Hybrid(EvidenceHeads(found.joint), found.fusion)
-
-
 SCORERS: Mapping[str, Make] = {
-    "hybrid": _hybrid,
+    "hybrid": lambda known: Hybrid(needed(known, "hybrid")),
     "evidence-heads": lambda known: EvidenceHeads(needed(known, "evidence-heads").evidence),
     "probe": Probe,
     "qrhead": QRHead,

@@ -59,23 +59,22 @@ class ProbeWeights:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Log odds of a unit: rank * log(worth + floor) + size * log(tokens) + the drafter's value."""
+    """Log odds of a unit: log(worth + floor) + heads * their value + probe * its value in units of its spread over the
+    units of the prompt."""
 
-    rank: float
     floor: float
-    size: float
+    heads: float
+    probe: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """`heads`: the (layer, head) pairs of QRHead. `evidence`: weights of heads that score alone, `joint`: of those
-    that score with the ranking. `about`: sources, counts, figures of what it is worth."""
+    """`heads`: the (layer, head) pairs of QRHead. `about`: sources, counts, figures of what it is worth."""
 
     drafter: str
     digest: str
     heads: tuple[tuple[int, int], ...]
     evidence: HeadWeights
-    joint: HeadWeights
     fusion: Fusion
     probe: ProbeWeights | None
     about: Mapping[str, Any]
@@ -93,7 +92,6 @@ class Calibration:
             "digest": self.digest,
             "heads": [list(pair) for pair in self.heads],
             "evidence": _of_heads(self.evidence),
-            "joint": _of_heads(self.joint),
             "fusion": {name: getattr(self.fusion, name) for name in Fusion.__slots__},
             "about": dict(self.about),
         }
@@ -168,7 +166,6 @@ def from_json(text: str, name: str) -> Calibration:
             digest=str(raw["digest"]),
             heads=tuple((int(layer), int(head)) for layer, head in raw["heads"]),
             evidence=_heads(raw["evidence"]),
-            joint=_heads(raw["joint"]),
             fusion=Fusion(**{key: float(raw["fusion"][key]) for key in Fusion.__slots__}),
             probe=_probe(raw["probe"]) if "probe" in raw else None,
             about=dict(raw["about"]),

@@ -90,7 +90,7 @@ def test_what_is_learned_from_is_what_the_scorer_computes() -> None:
     reading, scoring = scorer.begin(Asked(prompt, DRAFTER.tokenizer, 3))
     DRAFTER.read(prompt.ids, reading, scoring)
     units = scorer.aggregate(prompt, scoring.values())
-    expected = flat @ head_features(shot, None, 0.5)
+    expected = flat @ head_features(shot, 3)
     np.testing.assert_allclose(units[:13], expected, rtol=1e-3, atol=1e-3)
 
 
@@ -114,25 +114,47 @@ def test_a_planted_head_is_found() -> None:
     signal = (1 * 2 + 1) * 4 + 3  # group log, layer 1, head 3
     tasks = [planted(n, shape.n_features, signal) for n in range(60)]
     said: list[str] = []
-    found, figures = learn.learn(tasks, shape, "tiny", "d" * 64, {"window": 4096}, said.append)
+    found, figures = learn.learn({2: tasks}, 4, "tiny", "d" * 64, {"window": 4096}, said.append)
     best = np.unravel_index(np.abs(found.evidence.weights).argmax(), found.evidence.weights.shape)
     assert best == (1, 1, 3)
     assert (1, 3) in found.heads
     assert figures["evidence-heads"].auc > 0.8 > figures["random"].auc
     assert figures["hybrid"].recall[1] > figures["rank"].recall[1]
     assert figures["probe"].auc > 0.6
-    assert found.fusion.rank > 0
+    assert found.fusion.heads > 0
     again = from_json(found.to_json(), "x")
     assert again.about["tasks"] == 60
     assert again.about["unseen"]["random"]["auc"] == round(figures["random"].auc, 4)
     assert make("hybrid", again).depth(2) == 2
-    assert learn.learn(tasks, shape, "tiny", "d" * 64, {"window": 4096}, said.append)[0].to_json() == found.to_json()
-    assert any("with the ranking" in line for line in said)
+    assert learn.learn({2: tasks}, 4, "tiny", "d" * 64, {"window": 4096}, said.append)[0].to_json() == found.to_json()
+    assert said[0].startswith("first 2 layers: 0.")
+
+
+def test_the_shallowest_depth_that_finds_as_much_is_taken() -> None:
+    """The second layer's head tells; the third adds nothing."""
+    shallow = learn.Shape(2, 4)
+    tasks = [planted(n, shallow.n_features, (1 * 2 + 1) * 4 + 3, 6.0) for n in range(40)]
+    rng = np.random.default_rng(0)
+
+    def deeper(one: Task) -> Task:
+        shaped = one.heads.reshape(30, 3, 2, 4)
+        noise = rng.standard_normal((30, 3, 1, 4)).astype(np.float32)
+        return replace(one, heads=np.concatenate([shaped, noise], axis=2).reshape(30, -1))
+
+    def blind(one: Task) -> Task:
+        noise = rng.standard_normal(one.states.shape).astype(np.float32)
+        return replace(one, heads=one.heads.reshape(30, 3, 2, 4)[:, :, :1].reshape(30, -1), states=noise)
+
+    by_depth = {1: [blind(one) for one in tasks], 2: tasks, 3: [deeper(one) for one in tasks]}
+    found, _ = learn.learn(by_depth, 4, "tiny", "d" * 64, {}, lambda _: None)
+    assert found.evidence.weights.shape == (3, 2, 4)
+    assert list(found.about["depths"]) == ["1", "2", "3"]
+    assert found.about["depths"]["2"] > found.about["depths"]["1"]
 
 
 def test_too_few_tasks_are_refused() -> None:
     with pytest.raises(UsageError, match="5 bug fixes with edited code in the window are too few"):
-        learn.learn([planted(n, 24, 0) for n in range(5)], learn.Shape(2, 4), "t", "d", {}, print)
+        learn.learn({2: [planted(n, 24, 0) for n in range(5)]}, 4, "t", "d", {}, print)
 
 
 def test_repositories_stay_together_and_one_is_cut_into_blocks() -> None:
@@ -197,7 +219,7 @@ def test_recall_counts_what_fits() -> None:
 def test_the_table_and_the_file(tmp_path: Path) -> None:
     shape = learn.Shape(2, 4)
     tasks = [planted(n, shape.n_features, 5) for n in range(24)]
-    found, figures = learn.learn(tasks, shape, "tiny", "d" * 64, {}, lambda _: None)
+    found, figures = learn.learn({2: tasks}, 4, "tiny", "d" * 64, {}, lambda _: None)
     text = bench.table(figures)
     assert text.splitlines()[0].split()[-5:] == ["0.1", "0.2", "0.3", "0.5", "auc"]
     assert {line.split()[0] for line in text.splitlines()[1:]} == set(figures)
@@ -236,7 +258,7 @@ def test_tasks_leave_support_and_empty_units_out() -> None:
     shot = shot_of()
     support = shot.support.copy()
     support[3] = True
-    one = task(replace(shot, support=support))
+    one = task(replace(shot, support=support), 3)
     assert 3 not in one.units.tolist()
     assert one.heads.shape == (len(one.units), 3 * 3 * 4)
     assert task(shot, 2).heads.shape[1] == 3 * 2 * 4

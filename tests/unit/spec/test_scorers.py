@@ -46,16 +46,13 @@ PROMPT = make_prompt(
 
 def known(n_layers: int = 4) -> Calibration:
     heads = RNG.standard_normal((3, n_layers, 4)).astype(np.float32)
-    joint = heads.copy()
-    joint[:, 2:] = 0
     width = CONFIG.hidden_size
     return Calibration(
         drafter="tiny",
         digest="abc",
         heads=((0, 1), (2, 3)),
         evidence=HeadWeights(("test", "log", "request"), heads, 0.5),
-        joint=HeadWeights(("test", "log", "request"), joint, 0.5),
-        fusion=Fusion(0.8, 1e-4, -0.1),
+        fusion=Fusion(1e-4, 0.3, 0.5),
         probe=ProbeWeights(
             3,
             RNG.standard_normal(width).astype(np.float32),
@@ -200,7 +197,8 @@ def test_evidence_heads_are_weighted_differences_in_units_of_their_spread() -> N
 
 
 def test_the_drafter_runs_as_deep_as_the_deepest_weight() -> None:
-    assert make("hybrid", KNOWN).depth(4) == 2
+    assert make("hybrid", KNOWN).depth(4) == 4
+    assert make("hybrid", replace(KNOWN, fusion=Fusion(1e-4, 0, 0.5))).depth(4) == 3
     assert make("evidence-heads", KNOWN).depth(4) == 4
     assert make("qrhead", KNOWN).depth(4) == 3
     assert make("probe", KNOWN).depth(4) == 3
@@ -233,15 +231,26 @@ def test_the_probe_projects_states_and_queries() -> None:
 def test_the_hybrid_adds_log_odds() -> None:
     units = tuple(replace(unit, score=0.1 * unit.index) for unit in PROMPT.document.units)
     prompt = replace(PROMPT, document=replace(PROMPT.document, units=units))
-    scorer = make("hybrid", KNOWN)
-    found = scorer.aggregate(prompt, values("hybrid", prompt))
-    sums = Aggregate(Kind.SUM, 0.5)(prompt, values("hybrid", prompt))
-    expected = [
-        0.8 * np.log(0.1 * n + 1e-4) - 0.1 * np.log(size) + value
-        for n, (size, value) in enumerate(zip(np.diff(prompt.unit_starts), sums, strict=True))
-    ]
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert fused(KNOWN.fusion, np.zeros(1), np.zeros(1), np.zeros(1)) == pytest.approx(0.8 * np.log(1e-4))
+    heads, probe = (MEAN(prompt, values(name, prompt))[:4] for name in ("evidence-heads", "probe"))
+    drafter = 0.3 * (heads - heads.mean()) + 0.5 * (probe - probe.mean()) / probe.std()
+    found = make("hybrid", KNOWN).aggregate(prompt, values("hybrid", prompt))
+    worth = np.log(0.1 * np.arange(9) + 1e-4)
+    np.testing.assert_allclose(found[:4], worth[:4] + drafter, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found[4:], worth[4:], rtol=1e-6)
+    assert fused(KNOWN.fusion, np.zeros(1), np.zeros(1)) == pytest.approx(np.log(1e-4))
+
+
+@pytest.mark.parametrize(("heads", "probe"), [(0.3, 0.0), (0.0, 0.5)])
+def test_what_has_no_weight_is_not_read(heads: float, probe: float) -> None:
+    scorer = make("hybrid", replace(KNOWN, fusion=Fusion(1e-4, heads, probe)))
+    reading, scoring = scorer.begin(asked())
+    assert bool(reading.groups) == bool(heads)
+    assert bool(reading.hidden) == bool(probe)
+    DRAFTER.read(PROMPT.ids, reading, scoring)
+    alone = MEAN(PROMPT, values("evidence-heads" if heads else "probe"))[:4]
+    scale = heads if heads else probe / alone.std()
+    expected = scale * (alone - alone.mean())
+    np.testing.assert_allclose(MEAN(PROMPT, scoring.values())[:4], expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", LEARNED)
@@ -328,7 +337,7 @@ def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
     [
         (lambda text: text[:40], "damaged"),
         (lambda text: text.replace('"schema":1', '"schema":9'), "its format is 9, this version reads 1"),
-        (lambda text: text.replace('"rank":0.8', '"rank":"much"'), "damaged"),
+        (lambda text: text.replace('"probe":0.5', '"probe":"much"'), "damaged"),
         (
             lambda text: text.replace('"groups":["test","log","request"]', '"groups":["test"]'),
             "not those of its groups",
