@@ -12,7 +12,7 @@ from agentctx.report import Decision
 from agentctx.spec.cost import estimate
 from agentctx.spec.scorers import make
 from agentctx.spec.scorers.base import Scorer, Shallow
-from agentctx.spec.scorers.calibration import load, shipped
+from agentctx.spec.scorers.calibration import Calibration, load, shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,7 @@ def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) 
         UsageError: no such scorer, or more layers than the drafter has.
         EngineUnavailable, ModelUnavailable: it is learned, and nothing (or something damaged) is known of the drafter.
     """
-    digest = drafter.weights_digest
-    known = shipped(digest) if options.calibration is None else load(Path(options.calibration).expanduser(), digest)
+    known = calibration_of(options, drafter)
     unknown = UNCALIBRATED_ITSELF if itself else UNCALIBRATED
     name = options.scorer or (CALIBRATED if known is not None else unknown)
     scorer = make(name, known)
@@ -56,6 +55,16 @@ def scorer_of(options: RunOptions, drafter: ModelInfo, *, itself: bool = False) 
     if layers > drafter.n_layers:
         raise UsageError(f"--drafter-layers {layers}: {drafter.name} has {drafter.n_layers}")
     return Shallow(scorer, layers), why, learned
+
+
+def calibration_of(options: RunOptions, drafter: ModelInfo) -> Calibration | None:
+    """What was learned of a drafter: the file that was given, else what ships for it.
+
+    Raises:
+        ModelUnavailable: the file is not there, damaged, or of another drafter.
+    """
+    digest = drafter.weights_digest
+    return shipped(digest) if options.calibration is None else load(Path(options.calibration).expanduser(), digest)
 
 
 def plan(

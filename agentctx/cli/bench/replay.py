@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agentctx import settings
 from agentctx.cli.output import echo_json
+
+if TYPE_CHECKING:
+    from agentctx.bench.cases import Case
+    from agentctx.config import RunOptions
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
@@ -22,6 +28,35 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--repo", "repos", multiple=True, metavar="OWNER/NAME", help="Only these.")
 @click.option("--lang", "languages", multiple=True, help="Only cases of these languages.")
 @click.option("--rank-model", metavar="FILE", help="A ranking model of train-rank.")
+@click.option("--drafter", metavar="NAME", help="Compare scorers on this model, instead of budgets.")
+@click.option("--scorer", "scorers", multiple=True, help="With --drafter: only these (default: all that it can run).")
+@click.option(
+    "--keep",
+    "keeps",
+    type=click.FloatRange(0, 1, min_open=True),
+    multiple=True,
+    default=(0.1, 0.2, 0.3, 0.5),
+    show_default=True,
+    help="With --drafter: shares that are kept.",
+)
+@click.option(
+    "--way",
+    "ways",
+    type=click.Choice(["code", "prompt"]),
+    multiple=True,
+    default=("code",),
+    show_default=True,
+    help="The scorer alone on the packed code, or the whole selection.",
+)
+@click.option("--window", type=click.IntRange(min=64), default=4096, show_default=True, help="With --drafter: tokens.")
+@click.option("--calibration", metavar="FILE", help="With --drafter: a file of `bench calibrate`.")
+@click.option(
+    "--timed", type=click.IntRange(min=0), default=1, show_default=True, help="Cases on which each scorer is timed."
+)
+@click.option(
+    "--work", type=click.Path(path_type=Path, file_okay=False), help="Keeps what the drafter said (default: the cache)."
+)
+@click.option("--engine", default="torch", show_default=True, help="Library that runs the drafter.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def replay(
     cases: Path,
@@ -31,12 +66,23 @@ def replay(
     repos: tuple[str, ...],
     languages: tuple[str, ...],
     rank_model: str | None,
+    drafter: str | None,
+    scorers: tuple[str, ...],
+    keeps: tuple[float, ...],
+    ways: tuple[str, ...],
+    window: int,
+    calibration: str | None,
+    timed: int,
+    work: Path | None,
+    engine: str,
     form: str,
 ) -> None:
     """Select for bug fixes of public repositories as they were before the fix, with its tests staged.
 
     Recall: of the lines that the fix edited, those that are kept, mean over cases. All: the share of cases with every
     such line. Closure: of the definitions that the fix calls, those that are kept.
+
+    With --drafter the window is packed once, and scorers choose from it: see `agentctx select --scorer`.
     """
     from agentctx.bench.cases import read_cases
     from agentctx.bench.replay import replay as run
@@ -48,7 +94,12 @@ def replay(
         for case in read_cases(cases, logs)
         if (not repos or case.repo in repos) and (not languages or case.language in languages)
     ]
-    options = settings.load(None, {"rank_model": rank_model}, os.environ).options
+    given = {"rank_model": rank_model, "calibration": calibration, "engine": engine}
+    options = settings.load(None, given, os.environ).options
+    if drafter is not None:
+        work = work if work is not None else settings.cache_root(os.environ) / "replay"
+        _scorers(chosen, mirrors, drafter, Shares(scorers, keeps, ways, window, timed), options, work, form)
+        return
     with CliServices() as services:
         rows = list(run(chosen, mirrors, budgets, services, options, services.progress))
     if form == "json":
@@ -58,3 +109,36 @@ def replay(
     for row in rows:
         if row.error is not None:
             click.echo(f"  {row.case} at {row.budget}: {row.error}", err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What is compared."""
+
+    scorers: tuple[str, ...]
+    keeps: tuple[float, ...]
+    ways: tuple[str, ...]
+    window: int
+    timed: int
+
+
+def _scorers(
+    cases: list[Case], mirrors: Path, drafter: str, shares: Shares, options: RunOptions, work: Path, form: str
+) -> None:
+    from agentctx.bench.scored import Setting, scored, seconds_of
+    from agentctx.bench.scored_table import data, table
+    from agentctx.cli.services import CliServices
+    from agentctx.pipeline.decide import calibration_of
+    from agentctx.spec.scorers import LEARNED, SCORERS
+
+    with CliServices() as services:
+        model = services.model(drafter, options, shares.window)
+        known = calibration_of(options, model.info)
+        names = shares.scorers or tuple(name for name in SCORERS if known is not None or name not in LEARNED)
+        setting = Setting(model, names, known, shares.keeps, shares.ways, shares.window, work)
+        rows = list(scored(cases, mirrors, setting, services, options, lambda text: click.echo(text, err=True)))
+        seconds = seconds_of(cases[: shares.timed], mirrors, setting, services, options)
+    if form == "json":
+        echo_json(data(rows, seconds))
+    else:
+        click.echo(table(rows, seconds))

@@ -1,0 +1,252 @@
+"""Scorers on bug fixes, packed as the product packs them: what each keeps of the edited lines, at several keep rates.
+
+`code`: the scorer alone decides which units of the packed code are kept, within a share of the code's tokens, each with
+its spine. `prompt`: the product's whole selection, with pins and repairs, within a share of the window.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agentctx.bench.baselines import bm25_scores, random_scores
+from agentctx.bench.cases import Case, checked_out, mirror, needed
+from agentctx.bench.replay import task_of
+from agentctx.config import RunOptions
+from agentctx.errors import AgentctxError
+from agentctx.pipeline.fit import Fitter
+from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
+from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.prompt import Float32, Section, TokenizedPrompt
+from agentctx.repo.pack import Frame
+from agentctx.spec.draft import Draft, unit_sizes
+from agentctx.spec.protocols import Drafter
+from agentctx.spec.scorers import make
+from agentctx.spec.scorers.base import Asked, Scorer
+from agentctx.spec.scorers.calibration import Calibration
+from agentctx.spec.scorers.joint import read_jointly
+from agentctx.spec.select import Float64, fill, rank_scores
+
+CODE, PROMPT = "code", "prompt"
+BASELINES = ("random", "bm25", "rank")
+SEEDS = 20  # of random
+Places = Mapping[str, Sequence[tuple[str, int]]]  # by definition that the fix calls: where it stands
+Lines = frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """One case, scorer, way of selecting and keep rate. `have` of `need` definitions that the fix calls are kept."""
+
+    case: str
+    repo: str
+    scorer: str
+    way: str
+    keep: float
+    recall: float = 0.0
+    all: float = 0.0
+    need: int = 0
+    have: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`work`: folder in which the values of a case are kept for the next run; `window` in tokens."""
+
+    model: Model
+    scorers: tuple[str, ...]
+    known: Calibration | None
+    keeps: tuple[float, ...]
+    ways: tuple[str, ...]
+    window: int
+    work: Path
+
+    def made(self) -> list[Scorer]:
+        return [make(name, self.known) for name in self.scorers]
+
+
+def scored(
+    cases: Sequence[Case],
+    clones: Path,
+    setting: Setting,
+    services: Services,
+    options: RunOptions,
+    say: Callable[[str], None],
+) -> Iterator[ScoredRow]:
+    """The rows of every case; a case that fails is a row with its error for each scorer, way and keep rate.
+
+    Raises:
+        UsageError: a repository has no clone, or no such scorer.
+        ModelUnavailable, NotEnoughMemory: the drafter can't be loaded.
+    """
+    drafter: Drafter | None = None
+    scorers = setting.made()
+    for number, case in enumerate(cases, 1):
+        started = time.monotonic()
+        try:
+            fitter, places = _packed(case, clones, setting, services, options)
+            values = _known(setting, scorers, case, fitter.tokenized) if scorers else {}
+            if values is None:
+                drafter = drafter if drafter is not None else _drafter(setting, scorers)
+                values = read_jointly(drafter, scorers, _asked(drafter, fitter.tokenized))
+                _keep(setting, scorers, case, fitter.tokenized, values)
+            yield from _rows(case, fitter, scorers, values, places, setting)
+        except AgentctxError as error:
+            for name in (*BASELINES, *setting.scorers):
+                for way in setting.ways:
+                    for keep in setting.keeps:
+                        yield ScoredRow(case.id, case.repo, name, way, keep, error=error.message)
+        say(f"{number} of {len(cases)}: {case.id}, {time.monotonic() - started:.0f} s")
+
+
+def seconds_of(
+    cases: Sequence[Case], clones: Path, setting: Setting, services: Services, options: RunOptions
+) -> dict[str, float]:
+    """Seconds that each scorer takes by itself, mean over these cases; before the first a run that isn't counted."""
+    scorers = setting.made()
+    found: dict[str, list[float]] = {scorer.name: [] for scorer in scorers}
+    drafter = _drafter(setting, scorers) if cases and scorers else None
+    for case in cases:
+        fitter, _ = _packed(case, clones, setting, services, options)
+        for n, scorer in enumerate((*scorers[:1], *scorers)):
+            assert drafter is not None
+            reading, scoring = scorer.begin(_asked(drafter, fitter.tokenized))
+            started = time.perf_counter()
+            drafter.read(fitter.tokenized.ids, reading, scoring)
+            scoring.values()
+            if n:
+                found[scorer.name].append(time.perf_counter() - started)
+    return {name: sum(own) / len(own) for name, own in found.items() if own}
+
+
+def _asked(drafter: Drafter, tokenized: TokenizedPrompt) -> Asked:
+    return Asked(tokenized, drafter.tokenizer, drafter.info.n_layers)
+
+
+def _packed(
+    case: Case, clones: Path, setting: Setting, services: Services, options: RunOptions
+) -> tuple[Fitter, Places]:
+    """The window of a case, and where the definitions stand that its fix calls."""
+    options = replace(options, budget=max(1, setting.window // 2), window=setting.window)
+    clone = mirror(clones, case.repo)
+    with checked_out(clone, case) as tree:
+        understood = understand(tree, task_of(case, tree), services, Clock(), options=options)
+        places = needed(clone, case, understood.index.data) if case.language == "py" else {}
+        frame = Frame(system=SYSTEM, request=DEFAULT_REQUEST)
+        return window_of(understood, frame, options, None, setting.model.tokenizer, Clock())[1], places
+
+
+def _drafter(setting: Setting, scorers: Sequence[Scorer]) -> Drafter:
+    layers = setting.model.info.n_layers
+    return setting.model.load_drafter(max(scorer.depth(layers) for scorer in scorers) if scorers else layers)
+
+
+# ---------------------------------------------------------------- selecting
+
+
+def _rows(
+    case: Case,
+    fitter: Fitter,
+    scorers: Sequence[Scorer],
+    values: Mapping[str, Float32],
+    places: Places,
+    setting: Setting,
+) -> Iterator[ScoredRow]:
+    tokenized = fitter.tokenized
+    by_name: dict[str, list[Float64]] = {
+        "random": [random_scores(tokenized, seed) for seed in range(SEEDS)],
+        "bm25": [bm25_scores(tokenized)],
+        "rank": [rank_scores(tokenized.document)],
+        **{scorer.name: [scorer.aggregate(tokenized, values[scorer.name])] for scorer in scorers},
+    }
+    for name, tries in by_name.items():
+        for way in setting.ways:
+            for keep in setting.keeps:
+                kept = [_kept(fitter, scores, keep, way) for scores in tries]
+                hits = [len(case.gold_lines & lines) for lines in kept]
+                have = [sum(not lines.isdisjoint(of) for of in places.values()) for lines in kept]
+                yield ScoredRow(
+                    case=case.id,
+                    repo=case.repo,
+                    scorer=name,
+                    way=way,
+                    keep=keep,
+                    recall=float(np.mean(hits)) / len(case.gold_lines),
+                    all=float(np.mean([hit == len(case.gold_lines) for hit in hits])),
+                    need=len(places),
+                    have=float(np.mean(have)),
+                )
+
+
+def _kept(fitter: Fitter, scores: Float64, keep: float, way: str) -> Lines:
+    if way == PROMPT:
+        limit = max(1, int(np.ceil(keep * fitter.tokenized.n_tokens)))
+        try:
+            units = fitter.select(scores, limit)[0].units
+        except AgentctxError:
+            return frozenset()  # less than what is never dropped
+        return lines_of(fitter.tokenized, units)
+    return lines_of(fitter.tokenized, code_units(fitter, scores, keep))
+
+
+def code_units(fitter: Fitter, scores: Float64, keep: float) -> frozenset[int]:
+    """The best units of the packed code within a share of its tokens, with their spines."""
+    tokenized = fitter.tokenized
+    sizes = unit_sizes(tokenized)
+    code = [unit.section in (Section.CODE, Section.EDITED) for unit in tokenized.document.units]
+    total = sum(size for size, own in zip(sizes, code, strict=True) if own)
+    draft = Draft(fitter.index, sizes, int(keep * total), 0)
+    fill(draft, np.where(code, scores, -np.inf))
+    return frozenset(unit for unit in draft.kept if code[unit])
+
+
+def lines_of(tokenized: TokenizedPrompt, units: frozenset[int]) -> Lines:
+    found: set[tuple[str, int]] = set()
+    for number in units:
+        unit = tokenized.document.units[number]
+        if unit.path is not None and unit.lines is not None:
+            found.update((unit.path, line) for line in range(unit.lines.start, unit.lines.end + 1))
+    return frozenset(found)
+
+
+# ---------------------------------------------------------------- values of a run before
+
+
+def _file(setting: Setting, scorers: Sequence[Scorer], case: Case, tokenized: TokenizedPrompt) -> Path:
+    learned = setting.known.digest_of_all if setting.known is not None else ""
+    what = f"{setting.model.info.weights_digest} {learned} {[scorer.name for scorer in scorers]}"
+    digest = hashlib.sha256(what.encode() + tokenized.ids.tobytes() + tokenized.unit_starts.tobytes()).hexdigest()
+    return setting.work / f"{case.id}-{digest[:16]}.npz"
+
+
+def _known(
+    setting: Setting, scorers: Sequence[Scorer], case: Case, tokenized: TokenizedPrompt
+) -> Mapping[str, Float32] | None:
+    try:
+        with np.load(_file(setting, scorers, case, tokenized), allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except (FileNotFoundError, ValueError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _keep(
+    setting: Setting,
+    scorers: Sequence[Scorer],
+    case: Case,
+    tokenized: TokenizedPrompt,
+    values: Mapping[str, Float32],
+) -> None:
+    file = _file(setting, scorers, case, tokenized)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_name(f"{file.stem}.part.npz")
+    arrays: dict[str, Any] = dict(values)
+    np.savez(partial, **arrays)
+    partial.replace(file)
