@@ -9,6 +9,7 @@ from agentctx.config import OnOmission, RunOptions
 from agentctx.errors import BudgetError
 from agentctx.pipeline.services import Clock
 from agentctx.prompt import OmissionReport, Pins, PromptDocument, Section, Selection, TokenizedPrompt, Tokenizer
+from agentctx.spec.gaps import MARK_TOKENS, RUN_TOKENS
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.keep import keep
 from agentctx.spec.leads import LEAD_SHARE
@@ -57,7 +58,7 @@ class Fitter:
         fits, too_much = 0, 2 * goal  # the largest aim that was within the budget, the least that was not
         for _ in range(_ROUNDS):
             try:
-                selection, omissions = self.select(scores, aim)
+                selection, omissions = self.select(scores, aim, gap=MARK_TOKENS)
             except BudgetError:
                 if aim >= goal:
                     raise
@@ -101,13 +102,15 @@ class Fitter:
             return tokenize(text, self.tokenizer).n_tokens
         return self.tokenizer.count_batch([text.text.decode("utf-8", "replace")])[0]
 
-    def select(self, scores: Float64, limit: int) -> tuple[Selection, OmissionReport]:
+    def select(self, scores: Float64, limit: int, *, gap: int = RUN_TOKENS) -> tuple[Selection, OmissionReport]:
+        """`gap`: tokens that a gap between kept units costs; shorter ones are closed."""
         focused = self.tokenized.document.facts.focused
         wanted = SelectOptions(
             limit=limit,
             over_budget=self.options.over_budget,
             lead_share=1.0 if focused else LEAD_SHARE,
             stated=max(limit, self.limit),
+            gap=gap,
         )
         repairs = self.options.on_omission is not OnOmission.FLAG
         with self.clock.stage("select"):

@@ -94,6 +94,7 @@ class Why(StrEnum):
     SCORED = "scored"
     SPINE = "spine"
     REPAIRED = "repaired"
+    GAP = "gap"  # so short that leaving it out saved nothing
 
 
 @dataclass(frozen=True, slots=True)

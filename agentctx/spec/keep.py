@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from agentctx.prompt import OmissionReport, Pins, Selection, TokenizedPrompt
 from agentctx.spec.check import check
+from agentctx.spec.gaps import close_gaps
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.omissions import close
 from agentctx.spec.select import Float64, SelectOptions, fill, keep_pins
@@ -40,7 +41,9 @@ def keep(
         fill(draft, scores, reserve=int(options.limit * RESERVE))
         close(draft)
         top_up(draft, scores)
+    close_gaps(draft, options.gap)
     fill(draft, scores)
+    close_gaps(draft, options.gap)
     if repairs:
         close(draft)
     selection = draft.selection(findings)

@@ -39,7 +39,8 @@ class SelectOptions:
     """`limit` in tokens; `evidence_share`: most of the limit that log and tests together may take (1: all).
 
     `lead_share`: most of the limit that the code pinned for targets and frames may take (1: all); see `spec.leads`.
-    `stated`: the limit that messages name, where `limit` is less of it because the marks for left-out lines count.
+    `gap`: gaps of at most so many tokens are closed; see `spec.gaps`. `stated`: the limit that messages name, where
+    `limit` is less of it because the marks for left-out lines count.
     """
 
     limit: int
@@ -47,6 +48,7 @@ class SelectOptions:
     evidence_share: float = 0.5
     lead_share: float = 1.0
     stated: int | None = None
+    gap: int = 0
 
     def __post_init__(self) -> None:
         if self.limit < 1 or not 0.0 <= self.evidence_share <= 1.0:

@@ -55,6 +55,8 @@ def explain(
             found[unit] = names.pin(strongest[unit]) + (" (reduced)" if kept.reduced else "")
         elif kept.why is Why.REPAIRED:
             found[unit] = names.repaired(unit)
+        elif kept.why is Why.GAP:
+            found[unit] = "between kept code, and too short to leave out"
         elif kept.why is Why.SPINE:
             found[unit] = f"belongs to {names.place(spines[unit])}" if unit in spines else "all of the window is kept"
         else:
