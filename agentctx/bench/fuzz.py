@@ -108,15 +108,16 @@ def _more_errors(
         return
     for share in SHARES:
         kept = closed(syntax, [unit.index for unit in syntax.units if random.random() < share])
-        n_errors = _errors(kept_text(file, syntax, kept), syntax.language)
+        found = n_errors(kept_text(file, syntax, kept), syntax.language)
         result.n_kept += 1
-        if n_errors > syntax.n_errors:
-            detail = f"{n_errors} > {syntax.n_errors} of {len(kept)}/{len(syntax.units)} units"
+        if found > syntax.n_errors:
+            detail = f"{found} > {syntax.n_errors} of {len(kept)}/{len(syntax.units)} units"
             yield Failure("errors", syntax.language, file.path, seed, detail, whole=not syntax.n_errors)
             return
 
 
-def _errors(text: bytes, language: str) -> int:
+def n_errors(text: bytes, language: str) -> int:
+    """ERROR and MISSING nodes; more than any file has where the grammar can't be used on the text."""
     try:
         return count_errors(text, language)
     except TooHard:

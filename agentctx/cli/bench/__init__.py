@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
     "train-rank": ("agentctx.cli.bench.train_rank:train_rank", "Learn a ranking from bug fixes in histories."),
+    "whole": ("agentctx.cli.bench.whole:whole", "Whether what a selection keeps is whole and parses."),
 }
 
 
