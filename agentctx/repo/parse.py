@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from agentctx.repo import plain
 from agentctx.repo.languages import language_in
+from agentctx.repo.lenient import with_neighbours
 from agentctx.repo.parse_captured import parse_captured
 from agentctx.repo.parse_python import parse_python
 from agentctx.repo.trees import TooHard
@@ -23,7 +24,8 @@ def parse(file: SourceFile) -> FileSyntax:
     if language is None:
         return FileSyntax(file.path, None, file.digest, plain.units(file.path, file.data), is_test=file.is_test)
     try:
-        return parse_python(file) if language == "python" else parse_captured(file, language)
+        syntax = parse_python(file) if language == "python" else parse_captured(file, language)
+        return with_neighbours(file, syntax)
     except TooHard:
         units = plain.units(file.path, file.data)
         return FileSyntax(file.path, None, file.digest, units, n_errors=1, is_test=file.is_test)

@@ -192,3 +192,33 @@ def test_a_definition_whose_name_is_missing_is_none(path: str, text: str) -> Non
     syntax = parse(file)
     assert wrong_units(file, syntax) == ""
     assert all(symbol.name not in ("", "?") for symbol in syntax.symbols)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.go", "package a\n\ntype T struct{}\n\nf"),
+        ("b.kt", "typealias A = Int\n * `B`.\n */\ntypealias C = Int\n"),
+    ],
+)
+def test_what_stands_at_the_top_by_mistake_is_kept_with_what_is_before_it(path: str, text: str) -> None:
+    """Every part of it that the grammar takes must parse by itself, as the whole does."""
+    file = source(path, text)
+    syntax = parse(file)
+    assert wrong_units(file, syntax) == ""
+    for unit in syntax.units:
+        kept = [*unit.spine, unit.index]
+        alone = b"".join(file.data[syntax.units[n].span.start : syntax.units[n].span.end] for n in kept)
+        assert n_errors(alone, syntax.language or "") <= syntax.n_errors
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.go", "// A.\npackage a\n\nvar x = 1\n\nconst y = 2\n\nfunc f() {}\n"),
+        ("a.kts", 'plugins {\n    id("x")\n}\n\ndependencies {\n    implementation("y")\n}\n'),
+        ("a.kt", "package a\n\n@file:Suppress\n\ninternal val x = 1\n"),
+    ],
+)
+def test_what_belongs_at_the_top_leans_on_nothing(path: str, text: str) -> None:
+    assert [unit.spine for unit in parse(source(path, text)).units if unit.spine and 0 in unit.spine] == []
