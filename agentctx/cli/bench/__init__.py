@@ -10,6 +10,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("agentctx.cli.bench.calibrate:calibrate", "Learn which of a drafter's heads find the code to edit."),
     "fuzz": ("agentctx.cli.bench.fuzz:fuzz", "Whether broken files and logs are read without a fault."),
     "index": ("agentctx.cli.bench.index:index", "How fast the index is: cold, warm, one file saved."),
+    "omissions": (
+        "agentctx.cli.bench.omissions:omissions",
+        "Whether a type checker misses names that no report holds.",
+    ),
     "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
     "train-rank": ("agentctx.cli.bench.train_rank:train_rank", "Learn a ranking from bug fixes in histories."),
