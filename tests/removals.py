@@ -80,7 +80,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Expected:
-    """`lost`: thing -> its uses. `halved`: definitions that aren't whole any more. `unspoken`: nothing uses them.
+    """`lost`: thing -> its uses. `halved`: definitions that aren't whole any more. `used`: all that is spoken of.
 
     `touched`: things that fewer use than before.
     """
@@ -104,8 +104,9 @@ def expected(removal: Removal) -> Expected:
             if is_there(document, use.thing, kept) and not is_there(document, use.thing, left):
                 found.lost.setdefault(use.thing, []).append(use)
     for thing in found.used - {*found.lost}:
-        units = document.definitions[thing.name].units if thing.kind == "definition" else ()
-        if not removal.gone.isdisjoint(units) and removal.before.units.issuperset(units):
+        whole = document.definitions[thing.name].units if thing.kind == "definition" else ()
+        is_cut = not removal.gone.isdisjoint(whole) and removal.before.units.issuperset(whole)
+        if is_cut and is_there(document, thing, left):  # Go's methods can be there without their type
             found.halved.add(thing)
     return found
 
