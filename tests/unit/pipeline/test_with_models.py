@@ -155,6 +155,67 @@ def test_the_same_scores_every_time(leap: Repo, services: TinyServices) -> None:
     assert other.text.text == one.text.text
 
 
+def known(services: TinyServices) -> TinyServices:
+    """With a drafter whose weights can be told from others: without that nothing of it is kept."""
+    services.models["small"].info = replace(services.models["small"].info, weights_digest="ab" * 32)
+    return services
+
+
+def plain(outcome: Outcome) -> dict[str, object]:
+    """The report but for what may differ from run to run."""
+    return {k: v for k, v in outcome.report.to_dict(all_units=True).items() if k not in ("timings", "cache")}
+
+
+def test_the_same_request_runs_no_drafter_again(leap: Repo, services: TinyServices) -> None:
+    first = selected(leap, known(services))
+    again = selected(leap, services)
+    assert (first.report.cache["selection"], again.report.cache["selection"]) == ("miss", "hit")
+    assert services.models["small"].n_drafters == 1
+    assert plain(again) == plain(first)
+    uncached = selected(leap, services, cache=False)
+    assert uncached.report.cache["selection"] == "miss"
+    assert plain(uncached)["units"] == plain(first)["units"]
+
+
+def test_a_second_request_reads_only_what_changed(leap: Repo, services: TinyServices) -> None:
+    selected(leap, known(services), window=3000)
+    edited = Task(request="is_leap is wrong!", logs=(("failure.log", leap.log),))
+    given = RunOptions(drafter="small", model="main", budget=900, window=3000)
+    services.prefixes.held.clear()  # a new process
+    found = run("select", leap.root, edited, given, services)
+    assert found.report.cache["selection"] == "miss"
+    n_known = found.report.cache["drafter_prefix_tokens"]
+    assert isinstance(n_known, int)
+    assert n_known > 0
+    assert n_known % 256 == 0
+    uncached = run("select", leap.root, edited, replace(given, cache=False), services)
+    assert uncached.report.cache["drafter_prefix_tokens"] == 0
+    assert plain(found)["units"] == plain(uncached)["units"]
+
+
+def test_what_is_said_of_windows_is_said_from_the_cache_too(leap: Repo, services: TinyServices) -> None:
+    known(services)
+    services.models["small"].info = replace(services.models["small"].info, max_position=1024)
+    first, again = selected(leap, services), selected(leap, services)
+    assert again.report.cache["selection"] == "hit"
+    assert again.report.findings == first.report.findings
+    assert any(finding.code == "windows" for finding in again.report.findings)
+
+
+def test_another_scorer_is_another_request(leap: Repo, services: TinyServices) -> None:
+    selected(leap, known(services), scorer="icr")
+    assert selected(leap, services, scorer="window").report.cache["selection"] == "miss"
+    assert selected(leap, services, scorer="icr").report.cache["selection"] == "hit"
+    assert selected(leap, services, scorer="icr", drafter_layers=2).report.cache["selection"] == "miss"
+
+
+def test_a_cache_that_cannot_be_kept_is_said(leap: Repo, services: TinyServices, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/drafter").write_text("")
+    report = selected(leap, known(services)).report
+    assert any(finding.code == "cache" and "can't be kept" in finding.message for finding in report.findings)
+
+
 def test_dense_is_cut_to_the_budget_and_runs_no_drafter(leap: Repo, services: TinyServices) -> None:
     report = selected(leap, services, force_dense=True).report
     assert report.decision.mode == "dense"
