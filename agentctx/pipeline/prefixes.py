@@ -1,6 +1,5 @@
 """What a drafter has read before, in memory and in the user's cache: prefixes of prompts, and values of whole prompts.
 
-A prefix is a safetensors file of ids, keys and values, tokens first, so that its beginning can be read by itself.
 Files are written under another name and moved; the oldest go when all are more than CAP bytes. What is damaged, or
 can't be written, counts as not there, and is said.
 """
@@ -9,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import os
 import tempfile
 from collections import OrderedDict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from agentctx.errors import ModelUnavailable
-from agentctx.models.safetensors_file import TensorEntry, header_bytes, read_entries
+from agentctx.pipeline.prefix_file import DAMAGE, SUFFIX, PrefixFile, open_prefix, parts_of
 from agentctx.prompt import Float32, Int32, ModelInfo, TokenizedPrompt
 from agentctx.spec.prefix import KnownPrefix, common
 from agentctx.spec.scorers.queries import failing_units
@@ -28,8 +28,6 @@ from agentctx.spec.scorers.queries import failing_units
 FOLDER = "drafter"
 CAP = 2 << 30  # bytes of all files
 MEMORY_CAP = 512 << 20  # bytes of the prefixes that are held in memory
-SUFFIX = ".safetensors"
-STATES = "states."
 MEMO_VERSION = 1  # of the scorers: another one computes other values
 _VALUES = ".npy"
 
@@ -66,28 +64,24 @@ class DrafterStore:
                 n = common(known.ids, ids, chunk)
                 if n > length:
                     best, best_name, length = known, name, n
-        path, longer = self._on_disk(ids, n_layers, chunk, states, length)
-        if path is not None:
-            found = self._read(path, longer, n_layers, states=states)
-            if found is not None:
-                self.memory.put(path.stem, found)
-                return found
+        file = None
+        for one in self._files():
+            if _serves(one.n_layers, one.depths, n_layers, states) and common(one.ids, ids, chunk) > length:
+                file, length = one, common(one.ids, ids, chunk)
+        found = self._read(file, length, n_layers, states) if file is not None else None
+        if found is not None and file is not None:
+            self.memory.put(file.path.stem, found)
+            return found
         if best is None:
             return None
         self.memory.held.move_to_end(best_name)
-        return best.first(length, n_layers)
+        return best.first(common(best.ids, ids, chunk), n_layers)
 
     def keep(self, prefix: KnownPrefix) -> None:
         name = self._begin + hashlib.sha256(_key(prefix)).hexdigest()[:32]
         self.memory.put(name, prefix)
-        if self.folder is None:
-            return
-        arrays = _arrays(prefix)
-        entries = [TensorEntry(key, _DTYPES[value.dtype.str], value.shape) for key, value in arrays.items()]
-        parts = [header_bytes(entries, {"format": "agentctx-prefix"}), *(value.data for value in arrays.values())]
-        if self._write(self.folder / f"{name}{SUFFIX}", parts):
+        if self.folder is not None and self._write(self.folder / f"{name}{SUFFIX}", parts_of(prefix)):
             self._remove_beginnings(prefix, name)
-            trim(self.folder, CAP)
 
     def values(self, key: str) -> Float32 | None:
         """The values of a whole prompt, float32 (T,), kept under a digest of all that they depend on."""
@@ -95,19 +89,22 @@ class DrafterStore:
             return None
         path = self.folder / f"{key}{_VALUES}"
         try:
-            found = np.load(path, allow_pickle=False)
+            found: Float32 = np.load(path, allow_pickle=False)
+            if found.dtype != np.float32 or found.ndim != 1:
+                raise ValueError(f"{found.ndim} dimensions of {found.dtype}")
             os.utime(path)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, EOFError) as error:
             self._damaged(path, error)
             return None
-        return found if found.dtype == np.float32 and found.ndim == 1 else None
+        return found
 
     def keep_values(self, key: str, values: Float32) -> None:
         if self.folder is not None:
-            head = _npy_header(values)
-            self._write(self.folder / f"{key}{_VALUES}", [head, np.ascontiguousarray(values).data])
+            file = io.BytesIO()
+            np.save(file, np.ascontiguousarray(values), allow_pickle=False)
+            self._write(self.folder / f"{key}{_VALUES}", [file.getvalue()])
 
     # ------------------------------------------------------------ files
 
@@ -115,58 +112,28 @@ class DrafterStore:
     def _begin(self) -> str:
         return f"{self.digest[:16]}-"
 
-    def _files(self) -> Iterator[tuple[Path, Int32, int, frozenset[int]]]:
-        """(file, its ids, layers, depths of its states) of this drafter's prefixes."""
+    def _files(self) -> Iterator[PrefixFile]:
+        """Of this drafter."""
         if self.folder is None or not self.folder.is_dir():
             return
         for path in sorted(self.folder.glob(f"{self._begin}*{SUFFIX}")):
             try:
-                shapes = {entry.name: entry for entry in read_entries(path)}
-                ids = np.asarray(_tensor(path, shapes, "ids"))
-                layers = sum(name.endswith(".keys") for name in shapes)
+                yield open_prefix(path)
             except FileNotFoundError:
                 continue  # another process removed it
-            except (ModelUnavailable, OSError, ValueError, KeyError) as error:
+            except DAMAGE as error:
                 self._damaged(path, error)
-                continue
-            yield (
-                path,
-                ids.astype(np.int32),
-                layers,
-                frozenset(int(name[7:]) for name in shapes if name.startswith(STATES)),
-            )
 
-    def _on_disk(
-        self, ids: Int32, n_layers: int, chunk: int, states: tuple[int, ...], length: int
-    ) -> tuple[Path | None, int]:
-        """The file that knows more than `length` tokens of the beginning, and how many."""
-        best = None
-        for path, known, layers, depths in self._files():
-            if _serves(layers, depths, n_layers, states):
-                n = common(known, ids, chunk)
-                if n > length:
-                    best, length = path, n
-        return best, length
-
-    def _read(self, path: Path, length: int, n_layers: int, *, states: tuple[int, ...]) -> KnownPrefix | None:
+    def _read(self, file: PrefixFile, n_tokens: int, n_layers: int, states: tuple[int, ...]) -> KnownPrefix | None:
         try:
-            shapes = {entry.name: entry for entry in read_entries(path)}
-            ids = np.array(_tensor(path, shapes, "ids")[:length], np.int32)
-            pairs = [
-                [
-                    np.ascontiguousarray(np.transpose(_tensor(path, shapes, f"{layer:03}.{kind}")[:length], (1, 0, 2)))
-                    for layer in range(n_layers)
-                ]
-                for kind in ("keys", "values")
-            ]
-            own = {depth: np.array(_tensor(path, shapes, f"{STATES}{depth:03}")[:length]) for depth in states}
-            os.utime(path)
+            found = file.read(n_tokens, n_layers, states)
+            os.utime(file.path)
         except FileNotFoundError:
             return None  # another process removed it meanwhile
-        except (ModelUnavailable, OSError, ValueError, KeyError) as error:
-            self._damaged(path, error)
+        except DAMAGE as error:
+            self._damaged(file.path, error)
             return None
-        return KnownPrefix(ids, tuple(pairs[0]), tuple(pairs[1]), own)
+        return found
 
     def _damaged(self, path: Path, error: Exception) -> None:
         reason = error.message if isinstance(error, ModelUnavailable) else str(error)
@@ -174,31 +141,35 @@ class DrafterStore:
         with contextlib.suppress(OSError):
             path.unlink()
 
-    def _write(self, path: Path, parts: list[Any]) -> bool:
-        name = ""
+    def _write(self, path: Path, parts: Sequence[Any]) -> bool:
+        """Whether the file is there, whole; older ones go if it is one too many."""
+        partial: Path | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+            partial = Path(name)
             with os.fdopen(handle, "wb") as file:
                 for part in parts:
                     file.write(part)
-            os.replace(name, path)
+            os.replace(partial, path)
         except OSError as error:
             self.problems.append(f"what the drafter read can't be kept in {path.parent}: {error.strerror or error}")
-            with contextlib.suppress(OSError):
-                os.unlink(name)
             return False
+        finally:
+            if partial is not None:
+                partial.unlink(missing_ok=True)
+        trim(path.parent, CAP)
         return True
 
     def _remove_beginnings(self, prefix: KnownPrefix, name: str) -> None:
         """Files that know nothing that the new one doesn't."""
-        for path, ids, layers, depths in list(self._files()):
-            n = len(ids)
-            begins = n <= len(prefix.ids) and np.array_equal(prefix.ids[:n], ids)
-            if path.stem != name and begins and layers <= prefix.n_layers and depths <= set(prefix.states):
-                with contextlib.suppress(OSError):
-                    path.unlink()
-                self.memory.held.pop(path.stem, None)
+        for one in list(self._files()):
+            n = len(one.ids)
+            begins = n <= len(prefix.ids) and np.array_equal(prefix.ids[:n], one.ids)
+            less = one.n_layers <= prefix.n_layers and one.depths <= set(prefix.states)
+            if one.path.stem != name and begins and less:
+                one.path.unlink(missing_ok=True)
+                self.memory.held.pop(one.path.stem, None)
 
 
 def memo_key(tokenized: TokenizedPrompt, drafter: ModelInfo, scorer: str, n_layers: int) -> str:
@@ -233,42 +204,9 @@ def n_bytes(prefix: KnownPrefix) -> int:
     return sum(one.nbytes for one in (*prefix.keys, *prefix.values, *prefix.states.values()))
 
 
-_DTYPES = {"<f4": "F32", "<i4": "I32"}
-
-
 def _serves(layers: int, depths: Collection[int], n_layers: int, states: Collection[int]) -> bool:
     return layers >= n_layers and set(states) <= set(depths)
 
 
 def _key(prefix: KnownPrefix) -> bytes:
     return f"{prefix.n_layers} {sorted(prefix.states)} ".encode() + prefix.ids.astype("<i4").tobytes()
-
-
-def _arrays(prefix: KnownPrefix) -> dict[str, Any]:
-    """Tokens first."""
-    found: dict[str, Any] = {"ids": np.ascontiguousarray(prefix.ids, "<i4")}
-    for layer, (keys, values) in enumerate(zip(prefix.keys, prefix.values, strict=True)):
-        for kind, one in (("keys", keys), ("values", values)):
-            found[f"{layer:03}.{kind}"] = np.ascontiguousarray(np.transpose(one, (1, 0, 2)), "<f4")
-    for depth in sorted(prefix.states):
-        found[f"{STATES}{depth:03}"] = np.ascontiguousarray(prefix.states[depth], "<f4")
-    return found
-
-
-def _tensor(path: Path, shapes: dict[str, TensorEntry], name: str) -> Any:
-    """A tensor as a map of the file: what isn't looked at isn't read. Tensors lie in the order in which they were
-    written."""
-    order = ["ids", *sorted(other for other in shapes if other != "ids")]  # states sort behind numbers
-    before = order[: order.index(name)]
-    start = path.stat().st_size - sum(entry.n_bytes for entry in shapes.values())
-    offset = start + sum(shapes[other].n_bytes for other in before if other in shapes)
-    dtype = {"F32": "<f4", "I32": "<i4"}[shapes[name].dtype]
-    return np.memmap(path, dtype, "r", offset, shapes[name].shape)
-
-
-def _npy_header(values: Float32) -> bytes:
-    import io
-
-    out = io.BytesIO()
-    np.lib.format.write_array_header_1_0(out, np.lib.format.header_data_from_array_1_0(np.ascontiguousarray(values)))
-    return out.getvalue()
