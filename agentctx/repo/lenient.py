@@ -52,6 +52,7 @@ def _leaning(units: tuple[Unit, ...], odd: set[int]) -> Iterator[Unit]:
     spines: list[tuple[int, ...]] = []
     for unit in units:
         own = {*unit.spine} | ({unit.index - 1} if unit.index in odd else set())
-        closed = tuple(sorted(own.union(*(spines[other] for other in own if other < unit.index))))
+        around = own.union(*(spines[other] for other in own if other < unit.index))
+        closed = tuple(sorted(around - {unit.index}))  # the end of a block is in the spine of its header
         spines.append(closed)
         yield replace(unit, spine=closed) if closed != unit.spine else unit
