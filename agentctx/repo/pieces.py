@@ -12,6 +12,7 @@ from agentctx.repo.comment_lines import CommentLines
 from agentctx.repo.parse_draft import GROUP_LINES
 
 _BRACE = ord("{")
+_ENDS_ITEM = (b";;", b";&")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,12 @@ class Pieces:
         )
 
     def _ends_row(self, piece: Piece) -> bool:
-        """Whether nothing but separators and a comment stands behind the piece."""
-        rest = self._lines.data[piece.end : self._lines.end(piece.last)].strip(b" \t\r\n\f,;")
+        """Whether nothing but separators and a comment stands behind the piece. What ends an item of Bash's `case` is
+        no separator: it must stay."""
+        rest = self._lines.data[piece.end : self._lines.end(piece.last)].strip(b" \t\r\n\f")
+        if rest.startswith(_ENDS_ITEM):
+            return False
+        rest = rest.strip(b" \t,;")
         if rest.startswith(b"/*"):
             return rest.endswith(b"*/") and rest.count(b"*/") == 1
         return not rest or rest.startswith((b"//", b"#"))

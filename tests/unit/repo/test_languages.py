@@ -13,7 +13,7 @@ from agentctx.repo.languages import comment_of, is_test_path, language_in, langu
 from agentctx.repo.parse import parse
 from agentctx.repo.rewrites import bats_functions, without_macros
 from agentctx.repo.trees import readable, tree_of
-from tests.unit_checks import check_units, n_errors, source
+from tests.unit_checks import check_kept, check_units, n_errors, source
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,20 @@ def test_comment_lines() -> None:
     assert lines.first_code(0, 7) == 3
 
 
+def test_what_ends_an_item_of_a_case_goes_with_the_item() -> None:
+    """Behind the last statement it would be left out with it, and the next item would belong to this one."""
+    calls = "".join(f"\t\tcall {n}\n" for n in range(20))
+    for end in (";;", ";;  # and on"):
+        code = f"case $1 in\n\ta)\n{calls}\t\tif x; then\n\t\t\ty\n\t\tfi {end}\n\tb) z ;;\nesac\n"
+        file = source("a.sh", code)
+        syntax = parse(file)
+        [item] = [unit for unit in syntax.units if unit.lines.start == 2]
+        assert len(syntax.units) > 4
+        kept = [syntax.units[other].span for other in item.spine]
+        assert any(b"fi " + end.encode() in file.data[span.start : span.end] for span in kept)
+        check_kept(file, syntax, [item.index])
+
+
 def test_a_group_of_fifty_lines_is_left_out_in_parts() -> None:
     entries = "".join(f"  {{ {n}, {n} }},\n" for n in range(1000))
     syntax = parse(source("a.c", f"static const int t[][2] = {{\n{entries}}};\n"))
@@ -198,6 +212,7 @@ def test_a_definition_whose_name_is_missing_is_none(path: str, text: str) -> Non
     ("path", "text"),
     [
         ("a.go", "package a\n\ntype T struct{}\n\nf"),
+        ("c.go", "package a\n\nf\n\nfunc g() {\n\th(1)\n\n\th(2)\n\n\th(3)\n}\n"),
         ("b.kt", "typealias A = Int\n * `B`.\n */\ntypealias C = Int\n"),
     ],
 )
@@ -207,7 +222,7 @@ def test_what_stands_at_the_top_by_mistake_is_kept_with_what_is_before_it(path: 
     syntax = parse(file)
     assert wrong_units(file, syntax) == ""
     for unit in syntax.units:
-        kept = [*unit.spine, unit.index]
+        kept = sorted([*unit.spine, unit.index])
         alone = b"".join(file.data[syntax.units[n].span.start : syntax.units[n].span.end] for n in kept)
         assert n_errors(alone, syntax.language or "") <= syntax.n_errors
 
