@@ -1,8 +1,11 @@
 """Kept text as a tree of files that an oracle can read: every kept line stands where it stood.
 
 A left-out run becomes blank lines, in Python with `...` first, at the indentation that the prompt's own mark has: so
-a header whose body was left out still parses. A run of nothing but blank lines and comments stays blank. Files of
-which nothing is kept are not there.
+a header whose body was left out still parses. At the left margin, and for nothing but blank lines and comments,
+nothing is needed. Files of which nothing is kept are not there.
+
+`from __future__ import` names nothing, it says how the file is read: it stays. A stub file beside its code is never
+there: it is the code that is selected, and the oracle would not look at it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from agentctx.prompt import PromptDocument, PromptUnit
 from agentctx.source import UnitKind
 
 STUBS: Mapping[str, bytes] = {"python": b"..."}  # of other languages a left-out run is blank
+_FUTURE = b"from __future__ import "
 _COMMENTS: Mapping[str, tuple[bytes, ...]] = {"python": (b"#",)}
 
 
@@ -23,7 +27,13 @@ def kept_files(text: PromptDocument, data: Mapping[str, bytes], languages: froze
         if unit.path is not None and unit.lines is not None and text.files[unit.path].language in languages:
             by_path.setdefault(unit.path, []).append(unit)
     marks = _marks(text)
-    return {path: _file(text, units, marks, data[path]) for path, units in sorted(by_path.items())}
+    files = {path: _file(text, units, marks, data[path]) for path, units in sorted(by_path.items())}
+    return without_stubs(files, data)
+
+
+def without_stubs(files: Mapping[str, bytes], data: Mapping[str, bytes]) -> dict[str, bytes]:
+    """`files` without Python's stub files whose code is in the repository."""
+    return {path: text for path, text in files.items() if not (path.endswith(".pyi") and path[:-1] in data)}
 
 
 def _marks(text: PromptDocument) -> dict[int, bytes]:
@@ -58,5 +68,6 @@ def _run(language: str, lines: list[bytes], indent: bytes | None) -> bytes:
         return b""
     comments = _COMMENTS.get(language, ())
     blank = all(not line.strip() or line.lstrip().startswith(comments) for line in lines)
-    stub = b"" if blank or language not in STUBS else (indent or b"") + STUBS[language]
-    return stub + b"\n" * len(lines)
+    stub = b"" if blank or not indent else indent + STUBS.get(language, b"")
+    modes = [line if language == "python" and line.startswith(_FUTURE) else b"" for line in lines]
+    return stub + b"".join(line + b"\n" for line in modes)

@@ -72,7 +72,7 @@ class PyrightMissing:
         message, line = said["message"].splitlines()[0], said["range"]["start"]["line"] + 1
         named = next((found for pattern in _NAMES if (found := pattern.search(message))), None)
         if named is not None:
-            yield Missed(path, line, named["name"], message)
+            yield Missed(path, line, named["name"], message, module="is not defined" not in message)
         elif (attribute := _ATTRIBUTE.search(message)) is not None:
             if attribute["name"] in self.bound.get(attribute["owner"], ()):
                 yield Missed(path, line, attribute["name"], message)
@@ -151,7 +151,8 @@ def _bound(body: ast.ClassDef) -> Iterator[str]:
     """Names that anything inside defines or assigns; strings too, for `__slots__` and the like."""
     for node in ast.walk(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
+            if node is not body:
+                yield node.name
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):

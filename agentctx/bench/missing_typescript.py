@@ -24,11 +24,12 @@ SECONDS = 1800.0
 CONFIG = "agentctx-omissions.tsconfig.json"
 _ROUNDS = 4  # of taking out files that don't parse
 _LINE = re.compile(r"^(?P<path>[^\s(][^(]*)\((?P<line>\d+),(?P<column>\d+)\): error TS(?P<code>\d+): (?P<message>.*)$")
+_CODES_EXPORT = (2305, 2614, 2694, 2724)
 _SYNTAX = range(1001, 1190)
 _NAMES: Mapping[int, re.Pattern[str]] = {
     **dict.fromkeys((2304, 2552, 2503, 2663, 2662), re.compile(r"'(?P<name>[^']+)'")),
     18004: re.compile(r"shorthand property '(?P<name>[^']+)'"),
-    **dict.fromkeys((2305, 2614, 2694, 2724), re.compile(r"has no exported member (?:named )?'(?P<name>[^']+)'")),
+    **dict.fromkeys(_CODES_EXPORT, re.compile(r"has no exported member (?:named )?'(?P<name>[^']+)'")),
     **dict.fromkeys((2459, 2460), re.compile(r"declares '(?P<name>[^']+)' locally")),
 }
 _MODULE = re.compile(r"Cannot find module '(?P<name>[^']+)'")
@@ -99,9 +100,9 @@ class TscMissing:
         elif code in _CODES_ATTRIBUTE and (attribute := _ATTRIBUTE.search(message)) is not None:
             owner, name = attribute["owner"], attribute["name"]
             if owner == "import(" or name in self.bound.get(owner, ()):
-                yield Missed(path, line, name, message)
+                yield Missed(path, line, name, message, module=owner == "import(")
         elif code in _NAMES and (named := _NAMES[code].search(message)) is not None:
-            yield Missed(path, line, named["name"], message)
+            yield Missed(path, line, named["name"], message, module=code in _CODES_EXPORT)
 
 
 def tsc_missing(folder: Path | None, bound: Mapping[str, frozenset[str]], configs: Mapping[str, bytes]) -> TscMissing:

@@ -5,16 +5,21 @@ Each selection has a random definition as its focus and a random budget. Its kep
 the whole repository either (same file, line and name) is no omission and is subtracted.
 
 Rules:
-- A missed name is reported where an omission of any state but kept covers it: its name is the omission's, the last
-  part of its symbol or of a candidate, or a word of the import statement; and the omission is referred to from that
-  file. Reported on the line: from that very line; statements of several lines cost there.
+- A missed name is reported where an omission of any state but kept covers it and is referred to from that file. The
+  name is the omission's, the last part of its symbol or of a candidate, or a word of the import statement; or the
+  file calls the omission's symbol by that name on that line (`export {output as infer}`). Reported on the line: from
+  that very line; statements of several lines cost there.
 - Where the module of `from m import a` isn't there, `a` is what is missed; of `import m` and `from m import *` it
-  is `m`: the module's name must be in the report, or a module that the very line refers to.
+  is `m`. A name that a module hasn't got, and a module, are also reported by the omission of a module that the very
+  line refers to.
 - An attribute that a class hasn't got counts where that class binds it in the whole repository, itself or by one of
   its bases, whatever the classes of those names are. Where it doesn't, the oracle named another class there: kept
   text without its assignments and `return`s has other types, and the name was never to be found in that one.
 - Attributes of what isn't a class or module of the repository (None, int) are left out for the same reason.
-- Selections whose tree can't be parsed are counted; what the oracle says of their broken files isn't.
+- Files of a tree that can't be parsed are counted; what the oracle says of them isn't.
+- Silent names are of three kinds. `local`: no definition and no import of the file has the name; it is a variable of
+  a function, which is no symbol, and the statement that binds it was left out. `re-export`: what we resolve the name
+  to is kept; what was left out is the statement by which the module in between hands it on. `other`: all else.
 """
 
 from __future__ import annotations
@@ -22,19 +27,19 @@ from __future__ import annotations
 import random
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from agentctx.bench.kept_tree import kept_files
+from agentctx.bench.kept_tree import kept_files, without_stubs
 from agentctx.bench.resolve import LANGUAGES
 from agentctx.config import RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.select import run, understand
 from agentctx.pipeline.services import Clock, Services
-from agentctx.prompt import FocusRef, Omission, SymbolState, Task
-from agentctx.source import Symbol, SymbolKind
+from agentctx.prompt import FocusRef, Omission, PromptDocument, SymbolState, Task
+from agentctx.source import FileSyntax, Symbol, SymbolKind
 
 BATCH = 25  # selections that the oracle reads in one go
 WHOLE = "whole"  # the tree of the repository itself
@@ -82,13 +87,14 @@ class MissingOracle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """One selection. `files`: its tree."""
+    """One selection. `files`: its tree; `links`: what kept text calls by a name, on a line, as we resolve it."""
 
     number: int
     focus: str
     budget: int
     files: Mapping[str, bytes]
     omissions: tuple[Omission, ...]
+    links: Mapping[Key, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,7 @@ class Silent:
     focus: str
     budget: int
     missed: Missed
+    kind: str = "other"  # or 'local', 're-export'
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +145,10 @@ def measure(request: Request, oracle: MissingOracle, services: Services, say: Ca
     """
     index = understand(request.root, Task(), services, Clock(), options=request.options).index
     languages = LANGUAGES[request.language]
-    whole = {path: index.data[path] for path, syntax in index.graph.files.items() if syntax.language in languages}
-    symbols = [symbol for symbol in index.graph.symbols.values() if symbol.path in whole]
+    files = {path: index.data[path] for path, syntax in index.graph.files.items() if syntax.language in languages}
+    whole = without_stubs(files, index.data)
+    names = {path: _names_of(index.graph.files[path]) for path in files}
+    symbols = [symbol for symbol in index.graph.symbols.values() if symbol.path in files]
     extra = {path: data for path, data in index.data.items() if path.rpartition("/")[2] == "package.json"}
     known = frozenset(one.key for one in read_trees(oracle, {WHOLE: whole}, extra)[WHOLE].missed)
     total = Measured(oracle.name, request.language, 0, 0, 0, 0, 0, 0, 0, 0, ())
@@ -152,7 +161,7 @@ def measure(request: Request, oracle: MissingOracle, services: Services, say: Ca
         if len(batch) == BATCH or number == request.selections:
             readings = read_trees(oracle, {_name(one): one.files for one in batch}, extra)
             for one in batch:
-                total = judged(total, one, readings[_name(one)], known)
+                total = judged(total, one, readings[_name(one)], known, names)
             batch = []
             say(f"{number} of {request.selections}: {total.missed} names missed, {len(total.silent)} silent")
     return total
@@ -178,7 +187,24 @@ def selections(request: Request, symbols: Iterable[Symbol], services: Services) 
             yield None
             continue
         files = kept_files(done.text, done.understood.index.data, LANGUAGES[request.language])
-        yield Selected(number, f"{symbol.path}#{symbol.qualname}", budget, files, done.report.omissions.omissions)
+        links = _links(done.tokenized.document, done.selection.units)
+        focus = f"{symbol.path}#{symbol.qualname}"
+        yield Selected(number, focus, budget, files, done.report.omissions.omissions, links)
+
+
+def _links(document: PromptDocument, kept: Collection[int]) -> dict[Key, frozenset[str]]:
+    found: dict[Key, frozenset[str]] = {}
+    for link in document.links:
+        if link.unit in kept and link.path is not None and link.line is not None:
+            key = link.path, link.line, link.name
+            found[key] = found.get(key, frozenset()).union(link.targets)
+    return found
+
+
+def _names_of(syntax: FileSyntax) -> frozenset[str]:
+    """The names of definitions and imports of a file."""
+    imported = (name for item in syntax.imports for name in (item.name, item.alias, item.module) if name)
+    return frozenset((*(symbol.name for symbol in syntax.symbols), *imported))
 
 
 def _name(selected: Selected) -> str:
@@ -199,18 +225,25 @@ def read_trees(
         return oracle.read(folder, tuple(trees))
 
 
-def judged(total: Measured, selected: Selected, reading: Reading, known: frozenset[Key]) -> Measured:
-    """`total` with one selection more."""
+def judged(
+    total: Measured,
+    selected: Selected,
+    reading: Reading,
+    known: frozenset[Key],
+    names: Mapping[str, frozenset[str]],
+) -> Measured:
+    """`total` with one selection more. `names`: of definitions and imports, by file."""
     sound = [one for one in dict.fromkeys(reading.missed) if one.path not in reading.broken]
     missed = {one.key: one for one in sound if one.key not in known}
     reported = on_line = 0
     silent = []
     for one in missed.values():
-        sites = list(_sites(one, selected.omissions))
+        sites = list(_sites(one, selected))
         reported += bool(sites)
         on_line += one.line in sites
         if not sites:
-            silent.append(Silent(selected.number, selected.focus, selected.budget, one))
+            kind = _kind(one, selected, names.get(one.path, frozenset()))
+            silent.append(Silent(selected.number, selected.focus, selected.budget, one, kind))
     return replace(
         total,
         selections=total.selections + 1,
@@ -224,12 +257,23 @@ def judged(total: Measured, selected: Selected, reading: Reading, known: frozens
     )
 
 
-def _sites(missed: Missed, omissions: Sequence[Omission]) -> Iterator[int | None]:
+def _kind(missed: Missed, selected: Selected, names: frozenset[str]) -> str:
+    """Of a silent name; `names`: of definitions and imports of its file."""
+    called = selected.links.get(missed.key, frozenset())
+    if missed.module and called:
+        states = {one.symbol: one.state for one in selected.omissions}
+        if all(states.get(symbol) in (SymbolState.KEPT, SymbolState.SIGNATURE) for symbol in called):
+            return "re-export"
+    return "local" if not missed.module and not called and missed.name not in names else "other"
+
+
+def _sites(missed: Missed, selected: Selected) -> Iterator[int | None]:
     """The lines of the file from which omissions that cover the name are referred to."""
-    for omission in omissions:
+    called = selected.links.get(missed.key, frozenset())
+    for omission in selected.omissions:
         if omission.state is SymbolState.KEPT:
             continue
-        named = missed.name in covered(omission)
+        named = missed.name in covered(omission) or omission.symbol in called
         module = missed.module and omission.kind == SymbolKind.MODULE
         for path, line in omission.referenced_from:
             if path == missed.path and (named or (module and line == missed.line)):
