@@ -108,7 +108,7 @@ class CapturedResolver:
             return Answer(state, found.ids[:MAX_CANDIDATES], found.via)
         if found.space is not None:
             return Answer(Resolution.RESOLVED, found.space.files[:MAX_CANDIDATES], found.via)
-        return _EXTERNAL if found.external else _UNKNOWN
+        return Answer(Resolution.EXTERNAL, via=found.via) if found.external else _UNKNOWN
 
     # ------------------------------------------------------------ receivers
 
@@ -131,7 +131,7 @@ class CapturedResolver:
         if brought:
             return Answer(Resolution.RESOLVED, brought)
         if value.external or (name in self.rules.constructors and reference.role is Role.ATTRIBUTE):
-            return _EXTERNAL
+            return Answer(Resolution.EXTERNAL, via=value.via)
         made = self.tables.classes(value.ids) if name in self.rules.makers and reference.role is Role.CALL else ()
         ids = self.values.members(value, name) or made
         if ids:

@@ -41,3 +41,9 @@ def test_the_order_of_files_says_nothing(path: Path) -> None:
     files = dict(read_case(path).files)
     backwards = dict(reversed(files.items()))
     assert graph_of(files).links == graph_of(backwards).links
+
+
+def test_a_name_of_an_outside_module_needs_the_import_statement() -> None:
+    graph = graph_of({"a.test.ts": 'import { expect } from "vitest";\nimport * as o from "o";\n\nexpect(o.f);\n'})
+    vias = {link.reference.name: link.via for link in graph.links if link.reference.line == 4}
+    assert vias == {"expect": 0, "f": 1, "o": 1}
