@@ -161,9 +161,10 @@ def _receiver(
 
 
 def _quoted(data: bytes, captures: Captures) -> Iterator[Use]:
-    """Names in string annotations: `"A"`, `"m.A | None"`, `list["A"]`, but nothing inside of `Literal`."""
+    """Names in string annotations: `"A"`, `"m.A | None"`, `list["A"]`, and aliases; nothing inside of `Literal`."""
     literal = Nesting((n.start_byte, n.end_byte, True) for n in _literals(data, captures))
-    types = Nesting((n.start_byte, n.end_byte, True) for n in captures.get("ref.type", ()))
+    inside = [*captures.get("ref.type", ()), *captures.get("ref.alias", ())]
+    types = Nesting((n.start_byte, n.end_byte, True) for n in sorted(inside, key=lambda n: (n.start_byte, -n.end_byte)))
     nodes = [*captures.get("ref.type-string", ()), *captures.get("ref.subscript-string", ())]
     for node in sorted({n.id: n for n in nodes}.values(), key=lambda n: n.start_byte):
         at = node.start_byte

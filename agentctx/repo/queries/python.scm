@@ -83,6 +83,9 @@
 (type) @ref.type
 (type (string) @ref.type-string)
 (subscript subscript: (string) @ref.subscript-string)
+; `A = Union["B", None]`: strings in it are types, as in an annotation
+(assignment right: (subscript value: (_) @_head
+  (#match? @_head "^([A-Za-z_]+[.])?(Union|Optional|Callable|Dict|List|Tuple|Set|Sequence|Mapping|Iterable|Iterator|Type)$")) @ref.alias)
 (generic_type . (identifier) @ref.generic) @ref.generic-type
 (subscript value: [(identifier) (attribute)] @ref.generic) @ref.generic-type
 (assignment left: (attribute) @ref.store)

@@ -366,3 +366,9 @@ def test_find_test(asked: RepoGraph, ref: TestRef, id: str | None) -> None:
 def test_modules_are_symbols(asked: RepoGraph) -> None:
     module = asked.symbols["src/pkg/mod.py"]
     assert (module.kind, module.name, module.lines.end) == (SymbolKind.MODULE, "mod", 11)
+
+
+def test_strings_in_aliases_of_types_are_references() -> None:
+    text = 'from typing import Union\n\n\nclass A: ...\n\n\nX = Union["A", int]\ny = {"A": 1}["A"]\n'
+    graph = graph_of({"m.py": text})
+    assert [link.reference.line for link in graph.links if link.targets == ("m.py::A",)] == [7]
