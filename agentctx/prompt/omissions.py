@@ -13,7 +13,7 @@ class SymbolState(StrEnum):
     KEPT = "kept"  # all of its packed units
     SIGNATURE = "signature"  # at least its header
     DROPPED = "dropped"
-    AMBIGUOUS = "ambiguous"  # several candidates, none of them kept
+    AMBIGUOUS = "ambiguous"  # several candidates, not all of them kept
     UNKNOWN = "unknown"  # not resolvable: said, never counted as fine
 
 

@@ -14,7 +14,7 @@ _RULES = {
     "dropped": "A definition that kept code refers to is not in the prompt",
     "signature": "A definition was added by its signature",
     "kept": "A definition or an import was added",
-    "ambiguous": "A reference has several candidates, none of which is in the prompt",
+    "ambiguous": "A reference has several candidates, not all of which are in the prompt",
     "unknown": "A reference could not be resolved",
 }
 

@@ -112,7 +112,7 @@ def _referred(index: PromptIndex, kept: Kept, link: PromptLink) -> list[_What]:
     elif link.state is Resolution.AMBIGUOUS:
         there = [target for target in known if is_defined(index.document.definitions[target], kept)]
         found += [_What("symbol", "", (target,)) for target in there]
-        if not there:
+        if len(there) < len(link.targets):  # the one that is meant may be one that was dropped
             found.append(_What("ambiguous", link.name, link.targets))
     else:
         found += [_What("symbol", "", (target,)) for target in known]
