@@ -6,7 +6,7 @@ log uses the sections of the configuration that it names. Of what is used by wha
 
 - a definition is lost when its header was taken away (a module: the last of its units);
 - an import statement or a section is lost when it was taken away;
-- an ambiguous name is lost when one of its candidates was there, and none is any more.
+- an ambiguous name is lost when all of its candidates were there and one isn't any more: it may be the one meant.
 
 Each of these is named as a finding, with all the places that use it, and as an error where one of these was kept in
 the first two tiers. Nothing else becomes a finding: what nobody uses (the body of a failing test, a base that no kept
@@ -113,13 +113,14 @@ def expected(removal: Removal) -> Expected:
 
 def named_by(document: PromptDocument, thing: Thing, kept: Kept) -> list[Thing]:
     """What the report says of a use: nothing of a statement or section that is simply there; of an ambiguous name
-    the candidates that are there."""
+    the candidates that are there, and the name itself where that aren't all."""
     there = is_there(document, thing, kept)
     if thing.kind in ("import", "config"):
         return [] if there and kept[unit_at(document, thing.name)].why is not Why.REPAIRED else [thing]
-    if thing.kind == "ambiguous" and there:
+    if thing.kind == "ambiguous":
         known = [document.definitions[name] for name in thing.candidates if name in document.definitions]
-        return [Thing("definition", one.symbol) for one in known if is_defined(one, kept)]
+        found = [Thing("definition", one.symbol) for one in known if is_defined(one, kept)]
+        return found if there else [*found, thing]
     return [Thing("import", thing.name)] if thing.kind == "absent" else [thing]
 
 
@@ -130,7 +131,7 @@ def is_there(document: PromptDocument, thing: Thing, kept: Kept) -> bool:
     if thing.kind in ("import", "config"):
         return unit_at(document, thing.name) in kept
     known = [document.definitions[name] for name in thing.candidates if name in document.definitions]
-    return any(is_defined(one, kept) for one in known)
+    return len(known) == len(thing.candidates) and all(is_defined(one, kept) for one in known)
 
 
 def is_defined(definition: Definition, kept: Kept) -> bool:
