@@ -212,7 +212,7 @@ def test_a_definition_whose_name_is_missing_is_none(path: str, text: str) -> Non
     ("path", "text"),
     [
         ("a.go", "package a\n\ntype T struct{}\n\nf"),
-        ("c.go", "package a\n\nport \"t\"\n\nfunc g() {\n\th(1)\n\n\th(2)\n\n\th(3)\n}\n"),
+        ("c.go", 'package a\n\nport "t"\n\nfunc g() {\n\th(1)\n\n\th(2)\n\n\th(3)\n}\n'),
         ("b.kt", "typealias A = Int\n * `B`.\n */\ntypealias C = Int\n"),
     ],
 )
