@@ -95,7 +95,7 @@ def test_the_schema_knows_the_words_of_the_code() -> None:
     assert unit["section"]["enum"] == [section.value for section in Section]
     assert omission["state"]["enum"] == [state.value for state in SymbolState]
     assert omission["action"]["enum"] == [action.value for action in OmissionAction]
-    assert omission["kind"]["enum"] == [*(kind.value for kind in SymbolKind), "import", "unknown"]
+    assert omission["kind"]["enum"] == [*(kind.value for kind in SymbolKind), "import", "config", "unknown"]
     assert DEFS["severity"]["enum"] == list(SEVERITIES)
     assert edit["candidates"]["items"]["properties"]["status"]["enum"] == [status.value for status in CandidateStatus]
     assert edit["checks"]["items"]["properties"]["status"]["enum"] == [status.value for status in CheckStatus]
