@@ -9,6 +9,7 @@ from pathlib import Path
 from agentctx.bench.calibration import gather
 from agentctx.bench.calibration.features import Task, task
 from agentctx.bench.calibration.learn import KEEPS, Figures, learn
+from agentctx.bench.written import write_text
 from agentctx.errors import UsageError
 from agentctx.pipeline.services import Model, Services
 from agentctx.spec.scorers.calibration import Calibration, from_json
@@ -56,11 +57,7 @@ def write(found: Calibration, out: Path) -> None:
     """Raises: UsageError: the file can't be written."""
     text = found.to_json()
     from_json(text, str(out))  # what can't be read back must not be written
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"can't write {out}: {error.strerror}") from error
+    write_text(text, out)
 
 
 def table(figures: Mapping[str, Figures]) -> str:

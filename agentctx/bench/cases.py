@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,12 @@ class Case:
 
     @property
     def gold_lines(self) -> frozenset[tuple[str, int]]:
-        return frozenset((path, line) for path, first, last in self.gold for line in range(first, last + 1))
+        return lines_of(self.gold)
+
+
+def lines_of(gold: Iterable[Gold]) -> frozenset[tuple[str, int]]:
+    """(path, line) of every edited line."""
+    return frozenset((path, line) for path, first, last in gold for line in range(first, last + 1))
 
 
 def read_cases(file: Path, logs: Path | None = None) -> tuple[Case, ...]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentctx import vcs
+from agentctx.bench.cases import lines_of
 from agentctx.bench.fixes import Fix, fixes
 from agentctx.bench.past import Pasts
 from agentctx.bench.trees import Trees
@@ -189,7 +190,7 @@ def example(made: Given, fix: Fix, history: History | None) -> Example | None:
 
 def gold_of(made: Given, full: Table, fix: Fix) -> tuple[Floats, Floats, int]:
     """Edited lines in each candidate of the table and in each of its units, and how many are in none."""
-    lines = {(path, line) for path, first, last in fix.gold for line in range(first, last + 1)}
+    lines = lines_of(fix.gold)
     by_path: dict[str, list[int]] = {}
     for path, line in sorted(lines):
         by_path.setdefault(path, []).append(line)

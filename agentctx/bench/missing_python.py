@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agentctx.bench.inherited import with_inherited
+from agentctx.bench.npm import program_of, version_of
 from agentctx.bench.omissions import Missed, Reading
 from agentctx.errors import UnavailableError
 
@@ -41,11 +42,7 @@ class PyrightMissing:
 
     @property
     def name(self) -> str:
-        manifest = Path(self.program).resolve().parent / "package.json"
-        try:
-            return f"pyright {json.loads(manifest.read_text('utf-8'))['version']}"
-        except (OSError, ValueError, KeyError):
-            return "pyright of unknown version"
+        return f"pyright {version_of(Path(self.program))}"
 
     def read(self, folder: Path, trees: Sequence[str]) -> Mapping[str, Reading]:
         """All trees in one run, each an environment of its own.
@@ -86,11 +83,7 @@ def pyright_missing(folder: Path | None, bound: Mapping[str, frozenset[str]]) ->
     Raises:
         UnavailableError: it is not there.
     """
-    program = shutil.which(PROGRAM, path=str(folder / "node_modules" / ".bin")) if folder else shutil.which(PROGRAM)
-    if program is None:
-        where = f"in {folder}" if folder else "on PATH"
-        raise UnavailableError(f"there is no {PROGRAM} {where}", hint="npm install --prefix DIR pyright; --server DIR")
-    return PyrightMissing(program, bound)
+    return PyrightMissing(str(program_of(PROGRAM, folder, "pyright")), bound)
 
 
 def _configure(folder: Path, trees: Sequence[str]) -> None:
@@ -144,7 +137,7 @@ def class_names(files: Mapping[str, bytes]) -> Mapping[str, frozenset[str]]:
             if isinstance(node, ast.ClassDef):
                 own.setdefault(node.name, set()).update(_bound(node))
                 bases.setdefault(node.name, set()).update(_base_names(node))
-    return {name: frozenset(_inherited(name, own, bases)) for name in own}
+    return with_inherited(own, bases)
 
 
 def _bound(body: ast.ClassDef) -> Iterator[str]:
@@ -166,16 +159,3 @@ def _base_names(node: ast.ClassDef) -> Iterator[str]:
         inner = base.value if isinstance(base, ast.Subscript) else base
         if isinstance(inner, ast.Name | ast.Attribute):
             yield inner.id if isinstance(inner, ast.Name) else inner.attr
-
-
-def _inherited(name: str, own: Mapping[str, set[str]], bases: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo = [name]
-    while todo:
-        one = todo.pop()
-        if one in own and one not in seen:
-            seen.add(one)
-            found |= own[one]
-            todo += bases[one]
-    return found

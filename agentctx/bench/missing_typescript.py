@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentctx.bench.inherited import with_inherited
+from agentctx.bench.npm import program_of, version_of
 from agentctx.bench.omissions import Missed, Reading
+from agentctx.bench.typescript_options import SHARED_OPTIONS, module_options
 from agentctx.errors import UnavailableError
-from agentctx.repo.resolvers.javascript_configs import compiler_options
 
 PROGRAM = "tsc"
 SECONDS = 1800.0
@@ -53,11 +54,7 @@ class TscMissing:
 
     @property
     def name(self) -> str:
-        manifest = Path(self.program).resolve().parent.parent / "package.json"
-        try:
-            return f"tsc {json.loads(manifest.read_text('utf-8'))['version']}"
-        except (OSError, ValueError, KeyError):
-            return "tsc of unknown version"
+        return f"tsc {version_of(Path(self.program))}"
 
     def read(self, folder: Path, trees: Sequence[str]) -> Mapping[str, Reading]:
         """Each tree in a run of its own.
@@ -111,39 +108,19 @@ def tsc_missing(folder: Path | None, bound: Mapping[str, frozenset[str]], config
     Raises:
         UnavailableError: it is not there.
     """
-    program = shutil.which(PROGRAM, path=str(folder / "node_modules" / ".bin")) if folder else shutil.which(PROGRAM)
-    if program is None:
-        where = f"in {folder}" if folder else "on PATH"
-        raise UnavailableError(
-            f"there is no {PROGRAM} {where}", hint="npm install --prefix DIR typescript; --server DIR"
-        )
-    return TscMissing(str(Path(program).resolve()), bound, configs)
+    return TscMissing(str(program_of(PROGRAM, folder, "typescript").resolve()), bound, configs)
 
 
 def _config(configs: Mapping[str, bytes]) -> Mapping[str, object]:
     """As `tsserver` has it: of the repository's configuration only what says where modules are."""
-    found = compiler_options(configs)
     options: dict[str, object] = {
-        "allowJs": True,
+        **SHARED_OPTIONS,
         "checkJs": True,
-        "allowImportingTsExtensions": True,
-        "esModuleInterop": True,
-        "experimentalDecorators": True,
-        "jsx": "preserve",
-        "module": "esnext",
         "moduleDetection": "force",
-        "moduleResolution": "bundler",
-        "noEmit": True,
-        "resolveJsonModule": True,
         "skipLibCheck": True,
         "strict": False,
-        "target": "esnext",
-        "types": [],
+        **module_options(configs, lambda one: f"./{one}"),
     }
-    if found.conditions:
-        options["customConditions"] = list(found.conditions)
-    if found.paths:
-        options["paths"] = {pattern: [f"./{one}" for one in many] for pattern, many in found.paths}
     return {"compilerOptions": options, "include": ["."], "exclude": []}
 
 
@@ -173,7 +150,7 @@ def type_names(files: Mapping[str, bytes]) -> Mapping[str, frozenset[str]]:
             words = set(_WORD.findall(_body(text, match.end())))
             own.setdefault(match["name"], set()).update(words)
             heads.setdefault(match["name"], set()).update(_WORD.findall(match["head"]))
-    return {name: frozenset(_inherited(name, own, heads)) for name in own}
+    return with_inherited(own, heads)
 
 
 def _body(text: str, start: int) -> str:
@@ -187,16 +164,3 @@ def _body(text: str, start: int) -> str:
         if depth <= 0:
             return text[start:at]
     return text[start:]
-
-
-def _inherited(name: str, own: Mapping[str, set[str]], heads: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    seen: set[str] = set()
-    todo = [name]
-    while todo:
-        one = todo.pop()
-        if one in own and one not in seen:
-            seen.add(one)
-            found |= own[one]
-            todo += heads[one]
-    return found

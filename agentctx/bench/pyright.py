@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from agentctx.bench.lsp_oracle import Server
-from agentctx.errors import UnavailableError
+from agentctx.bench.npm import program_of, version_of
 
 PROGRAM = "pyright-langserver"
 
@@ -23,10 +21,7 @@ def pyright(folder: Path | None, python: Path | None) -> Server:
     Raises:
         UnavailableError: it is not there.
     """
-    program = shutil.which(PROGRAM, path=str(folder / "node_modules" / ".bin")) if folder else shutil.which(PROGRAM)
-    if program is None:
-        where = f"in {folder}" if folder else "on PATH"
-        raise UnavailableError(f"there is no {PROGRAM} {where}", hint="npm install --prefix DIR pyright; --server DIR")
+    program = program_of(PROGRAM, folder, "pyright")
     analysis = {
         "diagnosticMode": "openFilesOnly",
         "typeCheckingMode": "off",
@@ -39,13 +34,5 @@ def pyright(folder: Path | None, python: Path | None) -> Server:
         "python.analysis": analysis,
         "pyright": {"disableOrganizeImports": True},
     }
-    name = f"pyright {_version(Path(program))}"
-    return Server(name, (program, "--stdio"), "python", settings, {})
-
-
-def _version(program: Path) -> str:
-    manifest = program.resolve().parent / "package.json"
-    try:
-        return str(json.loads(manifest.read_text("utf-8"))["version"])
-    except (OSError, ValueError, KeyError):
-        return "of unknown version"
+    name = f"pyright {version_of(program)}"
+    return Server(name, (str(program), "--stdio"), "python", settings, {})

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agentctx.bench.export import stage
+from agentctx.bench.folds import folds
 from agentctx.bench.mine import Example
 from agentctx.errors import UnavailableError, UsageError
 from agentctx.repo.ranking.model import SCHEMA, from_json, logistic
@@ -111,7 +112,7 @@ def fit(
     """
     require()
     flat = [one for repo in sorted(examples) for one in examples[repo]]
-    folds = folds_of(examples, settings.folds)
+    dealt = folds_of(examples, settings.folds)
     if len(flat) < 2 * settings.folds:
         raise UsageError(
             f"{len(flat)} bug fixes with tests are too few to learn from",
@@ -126,7 +127,7 @@ def fit(
             parts = [replace(part, start=base[label].raw(aligned(part.values, columns, base[label]))) for part in parts]
         keep = _kept(columns, settings.dropped)
         say(f"{label}: {sum(len(part.gold) for part in parts)} rows, {len(keep)} features")
-        raws = _unseen(parts, folds, keep, settings, number)
+        raws = _unseen(parts, dealt, keep, settings, number)
         scale, shift = calibrate(parts, raws)
         made.boosters.append(_booster(parts, keep, settings, number))
         made.calibration.append((scale, shift))
@@ -157,29 +158,19 @@ def _weights(weight: Floats, gold: Floats) -> Floats:
 
 
 def folds_of(examples: Mapping[str, Sequence[Example]], n: int) -> list[int]:
-    """The fold of each example in the order of repositories: whole repositories stay together, the largest are dealt
-    out first; the commits of a single repository are dealt out in blocks."""
-    if len(examples) == 1:
-        (only,) = examples.values()
-        return [at * n // len(only) for at in range(len(only))]
-    order = sorted(examples, key=lambda repo: (-len(examples[repo]), repo))
-    held = [0] * min(n, len(order))
-    fold = {}
-    for repo in order:
-        fold[repo] = held.index(min(held))
-        held[fold[repo]] += len(examples[repo])
-    return [fold[repo] for repo in sorted(examples) for _ in examples[repo]]
+    """The fold of each example in the order of repositories."""
+    return folds([repo for repo in sorted(examples) for _ in examples[repo]], n)
 
 
 def _unseen(
-    parts: Sequence[Part], folds: Sequence[int], keep: list[int], settings: Settings, number: int
+    parts: Sequence[Part], dealt: Sequence[int], keep: list[int], settings: Settings, number: int
 ) -> list[Floats]:
     """Raw scores of each example by a booster that was fitted without its fold."""
     out: list[Floats] = [np.zeros(0)] * len(parts)
-    for fold in sorted(set(folds)):
-        others = [part for part, of in zip(parts, folds, strict=True) if of != fold]
+    for fold in sorted(set(dealt)):
+        others = [part for part, of in zip(parts, dealt, strict=True) if of != fold]
         booster = _booster(others, keep, settings, number)
-        for at, of in enumerate(folds):
+        for at, of in enumerate(dealt):
             if of == fold:
                 raw = np.asarray(booster.predict(parts[at].values[:, keep], raw_score=True), dtype=np.float64)
                 start = parts[at].start

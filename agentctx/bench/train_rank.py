@@ -16,6 +16,7 @@ from agentctx.bench.examples import load, save
 from agentctx.bench.mine import Example, mine
 from agentctx.bench.replay_table import table
 from agentctx.bench.train import Fitted, Settings, fit, to_json
+from agentctx.bench.written import write_text
 from agentctx.errors import UsageError
 from agentctx.pipeline.services import Services
 from agentctx.repo.ranking.model import from_json
@@ -94,11 +95,7 @@ class Trained:
         """Raises: UsageError: the file can't be written."""
         text = json.dumps(self.model, separators=(",", ":")) + "\n"
         from_json(text, str(out))  # what can't be read back must not be written
-        try:
-            out.parent.mkdir(parents=True, exist_ok=True)
-            out.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(f"can't write {out}: {error.strerror}") from error
+        write_text(text, out)
 
 
 def train(found: Gathered, settings: Settings, say: Say) -> Trained:

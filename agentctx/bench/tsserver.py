@@ -6,9 +6,7 @@ out (tests, as a rule); of that configuration only what says where modules are i
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from agentctx.bench.npm import program_of, version_of
 from agentctx.bench.oracle import Answer, Place, Position
 from agentctx.bench.tsserver_connection import Connection
+from agentctx.bench.typescript_options import SHARED_OPTIONS, module_options
 from agentctx.errors import UnavailableError
-from agentctx.repo.resolvers.javascript_configs import compiler_options
 
 PROGRAM = "tsserver"
 BATCH = 100  # all questions of a batch fit into a pipe's buffer: neither side waits for the other to read
@@ -48,17 +47,8 @@ def tsserver(folder: Path | None) -> Program:
     Raises:
         UnavailableError: it is not there.
     """
-    program = shutil.which(PROGRAM, path=str(folder / "node_modules" / ".bin")) if folder else shutil.which(PROGRAM)
-    if program is None:
-        where = f"in {folder}" if folder else "on PATH"
-        hint = "npm install --prefix DIR typescript@5; --server DIR"
-        raise UnavailableError(f"there is no {PROGRAM} {where}", hint=hint)
-    manifest = Path(program).resolve().parent.parent / "package.json"
-    try:
-        version = str(json.loads(manifest.read_text("utf-8"))["version"])
-    except (OSError, ValueError, KeyError):
-        version = "of unknown version"
-    return Program(f"tsserver {version}", (program, "--disableAutomaticTypingAcquisition"))
+    program = program_of(PROGRAM, folder, "typescript@5")
+    return Program(f"tsserver {version_of(program)}", (str(program), "--disableAutomaticTypingAcquisition"))
 
 
 class TsServerOracle:
@@ -206,25 +196,9 @@ class TsServerOracle:
 
 
 def _project_options(root: Path, configs: Mapping[str, bytes]) -> dict[str, object]:
-    found = compiler_options(configs)
-    options: dict[str, object] = {
-        "allowJs": True,
-        "allowImportingTsExtensions": True,
-        "esModuleInterop": True,
-        "experimentalDecorators": True,
-        "jsx": "preserve",
-        "module": "esnext",
-        "moduleResolution": "bundler",
-        "noEmit": True,
-        "resolveJsonModule": True,
-        "target": "esnext",
-        "types": [],
-    }
-    if found.conditions:
-        options["customConditions"] = list(found.conditions)
-    if found.paths:
-        targets = {pattern: [str(root / one) for one in many] for pattern, many in found.paths}
-        options |= {"baseUrl": str(root), "paths": targets}
+    options = {**SHARED_OPTIONS, **module_options(configs, lambda one: str(root / one))}
+    if "paths" in options:
+        options["baseUrl"] = str(root)
     return options
 
 

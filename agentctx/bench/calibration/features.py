@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,19 +71,3 @@ def head_features(shot: Shot, depth: int, power: float = POWER) -> Float32:
             spread = spread_of(difference, shot.starts, power)
             found.append(unit_sums(difference, shot.starts) / sizes / spread[:, None])
     return np.concatenate(found)
-
-
-def folds(tasks: Sequence[Task], n: int) -> list[int]:
-    """The fold of each task; repositories stay together, the largest are dealt out first. The tasks of a single
-    repository are dealt out in blocks."""
-    if len({one.repo for one in tasks}) == 1:
-        return [at * n // len(tasks) for at in range(len(tasks))]
-    counts: dict[str, int] = {}
-    for one in tasks:
-        counts[one.repo] = counts.get(one.repo, 0) + 1
-    held = [0] * n
-    of = {}
-    for repo in sorted(counts, key=lambda name: (-counts[name], name)):
-        of[repo] = held.index(min(held))
-        held[of[repo]] += counts[repo]
-    return [of[one.repo] for one in tasks]

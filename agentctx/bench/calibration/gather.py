@@ -14,6 +14,7 @@ import numpy as np
 
 from agentctx.bench.calibration.shoot import shoot
 from agentctx.bench.calibration.shots import Shot, load, save
+from agentctx.bench.cases import lines_of
 from agentctx.bench.evaluate import understood_as
 from agentctx.bench.fixes import Fix, fixes
 from agentctx.bench.mine import Example, Given, dressed, given
@@ -126,8 +127,7 @@ def _shot(
     frame = Frame(system=SYSTEM, request=made.task.request or DEFAULT_REQUEST)
     options = RunOptions(budget=budget, cache=False)
     fitter = window_of(understood, frame, options, None, model.tokenizer, Clock())[1]
-    gold = frozenset((path, line) for path, first, last in fix.gold for line in range(first, last + 1))
-    return shoot(fix.id, one.repo, fitter.tokenized, gold, drafter, n_layers)
+    return shoot(fix.id, one.repo, fitter.tokenized, lines_of(fix.gold), drafter, n_layers)
 
 
 def _task(chosen: Pool, one: Wanted, fix: Fix) -> Given:

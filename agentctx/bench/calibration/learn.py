@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agentctx.bench.calibration.features import FLOOR, GROUPS, POWER, Task, folds
+from agentctx.bench.calibration.features import FLOOR, GROUPS, POWER, Task
 from agentctx.bench.calibration.logistic import balanced, fit
 from agentctx.bench.calibration.probe_fit import fit_probe
+from agentctx.bench.folds import folds
 from agentctx.errors import UsageError
 from agentctx.prompt import Float32
 from agentctx.spec.scorers.base import Float64
@@ -70,10 +71,7 @@ class Candidate:
     probe: Sequence[Float64]
     fusion: Fusion
     hybrid: Sequence[Float64]
-
-    @property
-    def value(self) -> float:
-        return figures_of(self.tasks, self.hybrid).mean
+    value: float  # mean recall of the hybrid
 
 
 def learn(
@@ -145,7 +143,7 @@ def _candidate(shape: Shape, tasks: Sequence[Task], say: Say) -> Candidate:
             choices.append((figures_of(tasks, scores).mean, Fusion(FLOOR, a, b), scores))
     value, fusion, hybrid = max(choices[1:], key=lambda choice: choice[0])  # the first is the ranking alone
     say(f"first {shape.n_layers} layers: {value:.3f} with heads {fusion.heads}, probe {fusion.probe}")
-    return Candidate(shape, tasks, penalty, heads, probe, fusion, hybrid)
+    return Candidate(shape, tasks, penalty, heads, probe, fusion, hybrid, value)
 
 
 def standard(values: Float64) -> Float64:
@@ -181,7 +179,7 @@ def _solver(penalty: float) -> Callable[[Sequence[Task]], Callable[[Task], Float
 
 
 def _unseen(tasks: Sequence[Task], make: Callable[[Sequence[Task]], Callable[[Task], Float64]]) -> list[Float64]:
-    of = folds(tasks, N_FOLDS)
+    of = folds([one.repo for one in tasks], N_FOLDS)
     out: list[Float64] = [np.zeros(0)] * len(tasks)
     for fold in sorted(set(of)):
         score = make([one for one, own in zip(tasks, of, strict=True) if own != fold])
