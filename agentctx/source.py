@@ -33,6 +33,9 @@ class UnitKind(StrEnum):
     REQUEST = "request"
 
 
+MARKS = (UnitKind.FILE, UnitKind.ELISION)  # made for a prompt; no text of a file
+
+
 class SymbolKind(StrEnum):
     MODULE = "module"
     CLASS = "class"  # any type: class, interface, trait, struct, enum, alias, namespace; see Symbol.form

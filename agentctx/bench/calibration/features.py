@@ -9,8 +9,8 @@ import numpy as np
 from agentctx.bench.calibration.shots import Shot
 from agentctx.prompt import Float32
 from agentctx.spec.scorers.base import Float64
-from agentctx.spec.scorers.contrast import spread_of, unit_sums
-from agentctx.spec.scorers.queries import LOG, NULL, NULL_REQUEST, REQUEST, TEST
+from agentctx.spec.scorers.contrast import spread_of, unit_features
+from agentctx.spec.scorers.queries import LOG, NULL, REQUEST, TEST, null_of
 
 GROUPS = (TEST, LOG, REQUEST)
 FLOOR = 1e-4  # of a unit's worth, before its logarithm is taken
@@ -59,15 +59,13 @@ def task(shot: Shot, depth: int, power: float = POWER) -> Task:
 def head_features(shot: Shot, depth: int, power: float = POWER) -> Float32:
     """float32 (G * L * H, U): as `EvidenceHeads` has them; 0 for a group that the prompt doesn't have."""
     null = shot.rows[NULL]
-    sizes = np.maximum(np.asarray(shot.sizes, np.float32), 1) ** np.float32(power)
     found = []
     for group in GROUPS:
         for layer in range(depth):
             if group not in shot.rows:
-                found.append(np.zeros((null.shape[1], len(sizes)), np.float32))
+                found.append(np.zeros((null.shape[1], len(shot.sizes)), np.float32))
                 continue
-            baseline = shot.rows[NULL_REQUEST if group == REQUEST else NULL]
-            difference = shot.rows[group][layer] - baseline[layer]
-            spread = spread_of(difference, shot.starts, power)
-            found.append(unit_sums(difference, shot.starts) / sizes / spread[:, None])
+            difference = shot.rows[group][layer] - shot.rows[null_of(group)][layer]
+            features = unit_features(difference, shot.starts, power)
+            found.append(features / spread_of(features, shot.starts)[:, None])
     return np.concatenate(found)

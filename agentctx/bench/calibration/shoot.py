@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from agentctx.bench.calibration.shots import Shot
-from agentctx.prompt import Float32, TokenizedPrompt
+from agentctx.prompt import Float32, Int32, TokenizedPrompt
+from agentctx.spans import LineSpan
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.protocols import Drafter
 from agentctx.spec.reading import Reading
+from agentctx.spec.scorers.contrast import unit_features
 from agentctx.spec.scorers.queries import code_end, evidence_groups, null_aside
 
 Lines = frozenset[tuple[str, int]]
@@ -66,15 +67,12 @@ def depths_of(n_layers: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, n_layers * quarter // 4) for quarter in (1, 2, 3, 4)}))
 
 
-def _lines(path: str | None, lines: object, gold: Lines) -> int:
+def _lines(path: str | None, lines: LineSpan | None, gold: Lines) -> int:
     if path is None or lines is None:
         return 0
-    return sum((path, line) in gold for line in range(lines.start, lines.end + 1))  # type: ignore[attr-defined]
+    return sum((path, line) in gold for line in range(lines.start, lines.end + 1))
 
 
-def _means(states: Float32, starts: Iterable[int]) -> Float32:
-    edges = np.asarray(list(starts))
-    sums = np.concatenate([np.zeros((1, states.shape[1])), np.cumsum(states[: edges[-1]], axis=0, dtype=np.float64)])
-    sizes = np.maximum(np.diff(edges), 1)
-    means: Float32 = ((sums[edges[1:]] - sums[edges[:-1]]) / sizes[:, None]).astype(np.float32)
-    return means
+def _means(states: Float32, starts: Int32) -> Float32:
+    """float32 (U, D): the mean state of each unit."""
+    return unit_features(states[: starts[-1]].T, starts, 1.0).T

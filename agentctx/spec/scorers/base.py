@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentctx.prompt import Float32, TokenizedPrompt, Tokenizer
+from agentctx.spec.protocols import Drafter
 from agentctx.spec.reading import Reading, Sink
 
 Float64 = npt.NDArray[np.float64]
@@ -80,6 +81,19 @@ class Asked:
     prompt: TokenizedPrompt
     tokenizer: Tokenizer
     n_layers: int
+
+    @classmethod
+    def of(cls, drafter: Drafter, prompt: TokenizedPrompt) -> Asked:
+        return cls(prompt, drafter.tokenizer, drafter.info.n_layers)
+
+
+class AttentionOnly:
+    """A sink of a scorer that asks for no states."""
+
+    __slots__ = ()
+
+    def hidden(self, depth: int, states: Float32) -> None:
+        raise ValueError("hidden states weren't asked for")
 
 
 class Scoring(Sink, Protocol):

@@ -14,19 +14,20 @@ import numpy as np
 from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Float32, TokenizedPrompt
 from agentctx.spec.reading import Reading
-from agentctx.spec.scorers.base import Aggregate, Asked, Kind, Scoring
+from agentctx.spec.scorers.base import Aggregate, Asked, AttentionOnly, Kind, Scoring
 from agentctx.spec.scorers.calibration import Calibration, HeadWeights, needed
 from agentctx.spec.scorers.queries import (
     NULL,
     NULL_REQUEST,
-    REQUEST,
     code_end,
     evidence_groups,
     null_aside,
+    null_of,
 )
 
 FAIR = Aggregate(Kind.SUM, 0.5)
-Weigh = Callable[[str, int], Float32 | None]  # (group, layer) -> float32 (H,), None = the layer isn't used
+# (group, layer) -> float32 (H,), or of the first heads; a number for all heads alike; None = the layer isn't used
+Weigh = Callable[[str, int], Float32 | float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,10 @@ class Icr:
     def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
         first = round(self.share[0] * asked.n_layers)
         reading = contrast(asked, self.depth(asked.n_layers))
-        sizes = {group.name: len(group.tokens) for group in reading.groups}
-        total = sum(sizes.values())
+        shares = _shares(reading)
 
-        def weigh(group: str, layer: int) -> Float32 | None:
-            return np.full(1, sizes[group] / total, np.float32) if layer >= first else None
+        def weigh(group: str, layer: int) -> float | None:
+            return shares[group] if layer >= first else None
 
         return reading, _Contrast(asked.prompt, weigh, outliers=True)
 
@@ -77,13 +77,12 @@ class QRHead:
     def begin(self, asked: Asked) -> tuple[Reading, Scoring]:
         chosen = needed(self.calibration, self.name).heads
         reading = contrast(asked, self.depth(asked.n_layers))
-        sizes = {group.name: len(group.tokens) for group in reading.groups}
-        total = sum(sizes.values())
+        shares = _shares(reading)
         n_heads = 1 + max(head for _, head in chosen)
 
         def weigh(group: str, layer: int) -> Float32 | None:
             weights = np.zeros(n_heads, np.float32)
-            weights[[head for of, head in chosen if of == layer]] = sizes[group] / total
+            weights[[head for of, head in chosen if of == layer]] = shares[group]
             return weights if weights.any() else None
 
         return reading, _Contrast(asked.prompt, weigh)
@@ -124,8 +123,14 @@ def contrast(asked: Asked, n_layers: int) -> Reading:
     return Reading(evidence_groups(asked.prompt), n_layers, aside)
 
 
+def _shares(reading: Reading) -> dict[str, float]:
+    """Of all queries, those in each group: by these the mean rows of groups add up to that of all queries."""
+    total = sum(len(group.tokens) for group in reading.groups)
+    return {group.name: len(group.tokens) / total for group in reading.groups}
+
+
 @dataclass(slots=True)
-class _Contrast:
+class _Contrast(AttentionOnly):
     """Adds weighted differences up, layer by layer.
 
     `spread_power`: the differences of a head are divided by the standard deviation of their unit sums / size^power.
@@ -137,30 +142,32 @@ class _Contrast:
     spread_power: float | None = None
     outliers: bool = False
     null: dict[tuple[str, int], Float32] = field(default_factory=dict)
-    total: Float32 | None = None
+    end: int = field(init=False)  # of the code
+    total: Float32 = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = code_end(self.prompt)
+        self.total = np.zeros(self.prompt.n_tokens, np.float32)
 
     def rows(self, group: str, layer: int, rows: Float32) -> None:
-        end = code_end(self.prompt)
+        end = self.end
         if group in (NULL, NULL_REQUEST):
             self.null[group, layer] = rows[:, :end]
             return
         weights = self.weigh(group, layer)
         if weights is None:
             return
-        null = self.null[NULL_REQUEST if group == REQUEST else NULL, layer]
-        difference = rows[: len(weights), :end] - null[: len(weights)] if len(weights) > 1 else rows[:, :end] - null
+        difference = rows[:, :end] - self.null[null_of(group), layer]
+        if isinstance(weights, float):
+            self.total[:end] += np.float32(weights) * difference.sum(axis=0)
+            return
+        difference = difference[: len(weights)]
         if self.spread_power is not None:
             weights = weights / spread(difference, self.prompt, self.spread_power)
-        if self.total is None:
-            self.total = np.zeros(self.prompt.n_tokens, np.float32)
-        self.total[:end] += weights @ difference if len(weights) > 1 else weights[0] * difference.sum(axis=0)
-
-    def hidden(self, depth: int, states: Float32) -> None:
-        raise ValueError("hidden states weren't asked for")
+        self.total[:end] += weights @ difference
 
     def values(self) -> Float32:
-        total = np.zeros(self.prompt.n_tokens, np.float32) if self.total is None else self.total
-        return without_outliers(total, self.prompt) if self.outliers else total
+        return without_outliers(self.total, self.prompt) if self.outliers else self.total
 
 
 def unit_sums(rows: Float32, starts: np.ndarray) -> Float32:
@@ -174,13 +181,20 @@ def unit_sums(rows: Float32, starts: np.ndarray) -> Float32:
 def spread(difference: Float32, prompt: TokenizedPrompt, power: float) -> Float32:
     """float32 (H,): standard deviation, over the units of the code, of each head's unit sums / size^power."""
     n_units = int(np.searchsorted(prompt.unit_starts, difference.shape[1]))
-    return spread_of(difference, prompt.unit_starts[: n_units + 1], power)
+    starts = prompt.unit_starts[: n_units + 1]
+    return spread_of(unit_features(difference, starts, power), starts)
 
 
-def spread_of(difference: Float32, starts: np.ndarray, power: float) -> Float32:
-    sizes = np.diff(starts)
-    sums = unit_sums(difference, starts)[:, sizes > 0] / sizes[sizes > 0].astype(np.float32) ** np.float32(power)
-    found: Float32 = np.maximum(sums.std(axis=1), np.float32(1e-12))
+def unit_features(difference: Float32, starts: np.ndarray, power: float) -> Float32:
+    """float32 (H, U): unit sums / size^power, 0 for empty units."""
+    sizes = np.maximum(np.diff(starts), 1).astype(np.float32)
+    found: Float32 = unit_sums(difference, starts) / sizes ** np.float32(power)
+    return found
+
+
+def spread_of(features: Float32, starts: np.ndarray) -> Float32:
+    """float32 (H,): standard deviation of features over the units that aren't empty."""
+    found: Float32 = np.maximum(features[:, np.diff(starts) > 0].std(axis=1), np.float32(1e-12))
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from agentctx.prompt import Float32
 from agentctx.spec.reading import Group, Reading, Reduce, ahead, tokens
 from agentctx.spec.score import StepScores, pool
-from agentctx.spec.scorers.base import MEAN, Aggregate, Asked, Scoring
+from agentctx.spec.scorers.base import MEAN, Aggregate, Asked, AttentionOnly, Scoring
 from agentctx.spec.scorers.queries import last_tokens
 
 
@@ -65,7 +65,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class _Steps:
+class _Steps(AttentionOnly):
     """Each group is a step: its layers come one after the other."""
 
     scores: StepScores
@@ -77,9 +77,6 @@ class _Steps:
             self.scores.end_step()
         self.current = group
         self.scores.add(rows)
-
-    def hidden(self, depth: int, states: Float32) -> None:
-        raise ValueError("hidden states weren't asked for")
 
     def values(self) -> Float32:
         if self.current is not None:
@@ -203,7 +200,7 @@ class Claa:
 
 
 @dataclass(slots=True)
-class _Layers:
+class _Layers(AttentionOnly):
     """Reduces the heads of each layer at once, the layers at the end."""
 
     reduce: Callable[[int, Float32], Float32 | None]
@@ -214,9 +211,6 @@ class _Layers:
         values = self.reduce(layer, rows)
         if values is not None:
             self.found.append(values)
-
-    def hidden(self, depth: int, states: Float32) -> None:
-        raise ValueError("hidden states weren't asked for")
 
     def values(self) -> Float32:
         return self.combine(self.found)

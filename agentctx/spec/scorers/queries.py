@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from agentctx.prompt import Int32, PromptDocument, Section, TokenizedPrompt, Tokenizer
-from agentctx.source import UnitKind
+from agentctx.source import MARKS
 from agentctx.spec.reading import Aside, Group, tokens
 
 TEST, LOG, REQUEST = "test", "log", "request"
@@ -17,7 +17,6 @@ MOST = 256  # queries of a group; more of them change the mean little and cost a
 NULL_EVIDENCE = "Failing test:\nN/A\n\nTest output:\nN/A\n"
 NULL_ASKED = "\nRequest:\nMake the failing test pass.\n"
 _BEFORE = (Section.SYSTEM, Section.CODE, Section.EDITED)
-_MARKS = (UnitKind.FILE, UnitKind.ELISION)
 
 
 def code_end(tokenized: TokenizedPrompt) -> int:
@@ -51,6 +50,11 @@ def null_aside(tokenized: TokenizedPrompt, tokenizer: Tokenizer) -> Aside:
     return Aside(code_end(tokenized), ids, groups)
 
 
+def null_of(group: str) -> str:
+    """The null query that a group is compared with."""
+    return NULL_REQUEST if group == REQUEST else NULL
+
+
 def last_tokens(tokenized: TokenizedPrompt, n: int) -> Int32:
     """The last n tokens of the prompt."""
     total = tokenized.n_tokens
@@ -78,7 +82,7 @@ def _test_units(document: PromptDocument) -> list[int]:
 
 
 def _units_of(document: PromptDocument, *sections: Section) -> list[int]:
-    return [unit.index for unit in document.units if unit.section in sections and unit.kind not in _MARKS]
+    return [unit.index for unit in document.units if unit.section in sections and unit.kind not in MARKS]
 
 
 def _tokens(tokenized: TokenizedPrompt, units: Iterable[int]) -> Int32:

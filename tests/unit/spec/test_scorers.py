@@ -358,3 +358,16 @@ def test_a_calibration_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert "bench calibrate" in (caught.value.hint or "")
     assert calibration.shipped("0" * 64) is None
     assert calibration.shipped("") is None
+
+
+def test_qrhead_by_first_heads_alone_takes_no_other() -> None:
+    first = replace(KNOWN, heads=((0, 0), (2, 0)))
+    reading, scoring = make("qrhead", first).begin(asked())
+    DRAFTER.read(PROMPT.ids, reading, scoring)
+    rows = rows_of()
+    expected = np.zeros(164)
+    for name, size in {"test": 40, "log": 20, "request": 13}.items():
+        null = rows["null.request" if name == "request" else "null"]
+        difference = (rows[name] - null)[:, :, :91]
+        expected[:91] += (difference[0, 0] + difference[2, 0]) * size / 73
+    np.testing.assert_allclose(scoring.values(), expected, rtol=0, atol=1e-5)
