@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentctx.prompt import PromptDocument, PromptFile, PromptUnit, Section
-from agentctx.source import UnitKind
+from agentctx.source import MARKS, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
 Key = tuple[str, int]  # names a piece: (path or section, number)
@@ -179,7 +179,7 @@ def restrict(document: PromptDocument, kept: Collection[int]) -> tuple[PromptDoc
     done on the whole document.
     """
     chosen = frozenset(kept)
-    wanted = [unit for unit in document.units if unit.index in chosen and unit.kind not in _MARKS]
+    wanted = [unit for unit in document.units if unit.index in chosen and unit.kind not in MARKS]
     blocks: list[Block] = []
     for section, path, units in _by_file(wanted):
         pieces = tuple(_piece(document, unit) for unit in units)
@@ -189,9 +189,6 @@ def restrict(document: PromptDocument, kept: Collection[int]) -> tuple[PromptDoc
     made = assemble(blocks)
     moved = {unit.index: made.index[("unit", unit.index)] for unit in wanted}
     return PromptDocument(made.text, made.units, document.files), moved
-
-
-_MARKS = (UnitKind.FILE, UnitKind.ELISION)
 
 
 def _piece(document: PromptDocument, unit: PromptUnit) -> Piece:

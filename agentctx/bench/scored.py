@@ -6,13 +6,10 @@ its spine. `prompt`: the product's whole selection, with pins and repairs, withi
 
 from __future__ import annotations
 
-import hashlib
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +19,7 @@ from agentctx.bench.replay import task_of
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
 from agentctx.pipeline.fit import Fitter
+from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory, memo_key
 from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import Float32, Section, TokenizedPrompt
@@ -89,15 +87,21 @@ def scored(
     """
     drafter: Drafter | None = None
     scorers = setting.made()
+    store = DrafterStore(setting.model.info.weights_digest, setting.work, PrefixMemory())
     for number, case in enumerate(cases, 1):
         started = time.monotonic()
         try:
             fitter, places = _packed(case, clones, setting, services, options)
-            values = _known(setting, scorers, case, fitter.tokenized) if scorers else {}
-            if values is None:
+            keys = {scorer.name: _key(setting, scorer, fitter.tokenized) for scorer in scorers}
+            known = {name: store.values(key) for name, key in keys.items()}
+            values = {name: found for name, found in known.items() if found is not None}
+            missing = [scorer for scorer in scorers if scorer.name not in values]
+            if missing:
                 drafter = drafter if drafter is not None else _drafter(setting, scorers)
-                values = read_jointly(drafter, scorers, _asked(drafter, fitter.tokenized))
-                _keep(setting, scorers, case, fitter.tokenized, values)
+                read = read_jointly(drafter, missing, Asked.of(drafter, fitter.tokenized))
+                for name, found in read.items():
+                    store.keep_values(keys[name], found)
+                values.update(read)
             yield from _rows(case, fitter, scorers, values, places, setting)
         except AgentctxError as error:
             for name in (*BASELINES, *setting.scorers):
@@ -105,6 +109,8 @@ def scored(
                     for keep in setting.keeps:
                         yield ScoredRow(case.id, case.repo, name, way, keep, error=error.message)
         say(f"{number} of {len(cases)}: {case.id}, {time.monotonic() - started:.0f} s")
+    for problem in dict.fromkeys(store.problems):
+        say(problem)
 
 
 def seconds_of(
@@ -118,7 +124,7 @@ def seconds_of(
         fitter, _ = _packed(case, clones, setting, services, options)
         for n, scorer in enumerate((*scorers[:1], *scorers)):
             assert drafter is not None
-            reading, scoring = scorer.begin(_asked(drafter, fitter.tokenized))
+            reading, scoring = scorer.begin(Asked.of(drafter, fitter.tokenized))
             started = time.perf_counter()
             drafter.read(fitter.tokenized.ids, reading, scoring)
             scoring.values()
@@ -127,8 +133,10 @@ def seconds_of(
     return {name: sum(own) / len(own) for name, own in found.items() if own}
 
 
-def _asked(drafter: Drafter, tokenized: TokenizedPrompt) -> Asked:
-    return Asked(tokenized, drafter.tokenizer, drafter.info.n_layers)
+def _key(setting: Setting, scorer: Scorer, tokenized: TokenizedPrompt) -> str:
+    learned = setting.known.digest_of_all if setting.known is not None else ""
+    info = setting.model.info
+    return memo_key(tokenized, info, f"{scorer.name} {learned}", scorer.depth(info.n_layers))
 
 
 def _packed(
@@ -215,38 +223,3 @@ def lines_of(tokenized: TokenizedPrompt, units: frozenset[int]) -> Lines:
         if unit.path is not None and unit.lines is not None:
             found.update((unit.path, line) for line in range(unit.lines.start, unit.lines.end + 1))
     return frozenset(found)
-
-
-# ---------------------------------------------------------------- values of a run before
-
-
-def _file(setting: Setting, scorers: Sequence[Scorer], case: Case, tokenized: TokenizedPrompt) -> Path:
-    learned = setting.known.digest_of_all if setting.known is not None else ""
-    what = f"{setting.model.info.weights_digest} {learned} {[scorer.name for scorer in scorers]}"
-    digest = hashlib.sha256(what.encode() + tokenized.ids.tobytes() + tokenized.unit_starts.tobytes()).hexdigest()
-    return setting.work / f"{case.id}-{digest[:16]}.npz"
-
-
-def _known(
-    setting: Setting, scorers: Sequence[Scorer], case: Case, tokenized: TokenizedPrompt
-) -> Mapping[str, Float32] | None:
-    try:
-        with np.load(_file(setting, scorers, case, tokenized), allow_pickle=False) as found:
-            return {name: found[name] for name in found.files}
-    except (FileNotFoundError, ValueError, EOFError, zipfile.BadZipFile):
-        return None
-
-
-def _keep(
-    setting: Setting,
-    scorers: Sequence[Scorer],
-    case: Case,
-    tokenized: TokenizedPrompt,
-    values: Mapping[str, Float32],
-) -> None:
-    file = _file(setting, scorers, case, tokenized)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f"{file.stem}.part.npz")
-    arrays: dict[str, Any] = dict(values)
-    np.savez(partial, **arrays)
-    partial.replace(file)

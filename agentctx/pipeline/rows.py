@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from agentctx.prompt import KeptUnit, Pins, PromptUnit, Selection, TokenizedPrompt
 from agentctx.report import UnitRow
-from agentctx.source import UnitKind
+from agentctx.source import MARKS
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.why import explain
-
-_MARKS = (UnitKind.FILE, UnitKind.ELISION)
 
 
 def unit_rows(tokenized: TokenizedPrompt, selection: Selection, pins: Pins, index: PromptIndex) -> tuple[UnitRow, ...]:
@@ -18,7 +16,7 @@ def unit_rows(tokenized: TokenizedPrompt, selection: Selection, pins: Pins, inde
     return tuple(
         _row(tokenized, unit, kept.get(unit.index), reasons.get(unit.index, ""))
         for unit in tokenized.document.units
-        if unit.kind not in _MARKS
+        if unit.kind not in MARKS
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agentctx.prompt import Definition, PromptDocument, PromptLink, Section
-from agentctx.source import Resolution, Role, SymbolKind, UnitKind
+from agentctx.source import MARKS, Resolution, Role, SymbolKind, UnitKind
 from agentctx.spec.configs import named_configs
 
 EVIDENCE_SECTIONS = frozenset({Section.LOG, Section.TESTS})
@@ -67,9 +67,8 @@ class PromptIndex:
     def is_support(self) -> tuple[bool, ...]:
         """Whether a unit is of use only to the units that have it in their spine (a file's line, `if x:`)."""
         needed = {other for unit in self.document.units for other in unit.spine}
-        marks = (UnitKind.FILE, UnitKind.ELISION)
         return tuple(
-            unit.kind in marks or (unit.kind in SUPPORT_KINDS and unit.index in needed) for unit in self.document.units
+            unit.kind in MARKS or (unit.kind in SUPPORT_KINDS and unit.index in needed) for unit in self.document.units
         )
 
     @cached_property

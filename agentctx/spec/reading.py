@@ -90,9 +90,17 @@ class Reading:
         return max(n_tokens + max(self.n_lookahead - 1, 0), aside)
 
 
+_AHEAD = "ahead."
+
+
 def ahead(step: int) -> str:
     """The name of the group of a look-ahead step."""
-    return f"ahead.{step}"
+    return f"{_AHEAD}{step}"
+
+
+def is_ahead(group: str) -> bool:
+    """Whether a group is that of a look-ahead step."""
+    return group.startswith(_AHEAD)
 
 
 class Sink(Protocol):

@@ -32,7 +32,7 @@ from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import Drafter
 from agentctx.spec.reading import ReadFacts, Reading
 from agentctx.spec.scorers.base import Asked, Scorer
-from agentctx.spec.scorers.queries import failing_units
+from agentctx.spec.scorers.queries import code_end, failing_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,6 @@ class WindowShape:
 
 SHAPE = WindowShape()
 SMALLEST = 16  # tokens of context below which windows make no sense
-_QUERY = (Section.TESTS, Section.LOG, Section.REQUEST, Section.TAIL)
 
 
 def score_in_windows(
@@ -59,7 +58,7 @@ def score_in_windows(
     Raises:
         EngineUnavailable: the drafter's context holds no useful window.
     """
-    reading, scoring = scorer.begin(_asked(drafter, tokenized))
+    reading, scoring = scorer.begin(Asked.of(drafter, tokenized))
     if reading.room(tokenized.n_tokens) <= drafter.info.max_position:
         facts = drafter.read(tokenized.ids, reading, scoring, store)
         return _scores(drafter, scorer, scoring.values(), [facts]), ()
@@ -68,7 +67,7 @@ def score_in_windows(
     all_facts: list[ReadFacts] = []
     for window in windows:
         part = cut(tokenized, window)
-        reading, scoring = scorer.begin(_asked(drafter, part))
+        reading, scoring = scorer.begin(Asked.of(drafter, part))
         all_facts.append(drafter.read(part.ids, reading, scoring))
         found.append(scoring.values())
     values = combine(tokenized.n_tokens, windows, found, dilutes=scorer.dilutes)
@@ -102,10 +101,6 @@ def _said(info: ModelInfo, tokenized: TokenizedPrompt, windows: Windows) -> Find
     )
 
 
-def _asked(drafter: Drafter, tokenized: TokenizedPrompt) -> Asked:
-    return Asked(tokenized, drafter.tokenizer, drafter.info.n_layers)
-
-
 def _scores(drafter: Drafter, scorer: Scorer, values: Float32, facts: Sequence[ReadFacts]) -> TokenScores:
     return TokenScores(
         values=readonly(values),
@@ -122,7 +117,7 @@ def plan(tokenized: TokenizedPrompt, room: int) -> tuple[tuple[TokenSpan, ...], 
     """The windows as token spans (head, slice, tail; empty ones left out), each of at most `room` tokens."""
     total = tokenized.n_tokens
     head = _head(tokenized, room)
-    query = min(_query_start(tokenized), total - max(1, int(room * SHAPE.least_tail)))
+    query = min(code_end(tokenized), total - max(1, int(room * SHAPE.least_tail)))
     tail = max(query, total - int(room * SHAPE.tail))
     width = room - head - (total - tail)
     step = width - max(1, int(width * SHAPE.overlap))
@@ -197,16 +192,6 @@ def _head(tokenized: TokenizedPrompt, room: int) -> int:
             break
         n_tokens = tokenized.unit_tokens(unit.index).end
     return n_tokens if n_tokens <= room * SHAPE.head else 0
-
-
-def _query_start(tokenized: TokenizedPrompt) -> int:
-    """The token where the trailing tests, log, request and tail sections begin."""
-    start = tokenized.n_tokens
-    for unit in reversed(tokenized.document.units):
-        if unit.section not in _QUERY:
-            break
-        start = tokenized.unit_tokens(unit.index).start
-    return start
 
 
 def _indices(window: Sequence[TokenSpan]) -> Int32:

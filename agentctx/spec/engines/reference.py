@@ -96,14 +96,13 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReferenceDrafter:
-    """Implements `protocols.Drafter`. `full_layers`: layers of the model that `decoder` is the beginning of."""
+    """Implements `protocols.Drafter`."""
 
     info: ModelInfo
     tokenizer: Tokenizer
     load_seconds: float
     decoder: Decoder
     eos: frozenset[int]
-    full_layers: int
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)
@@ -163,14 +162,12 @@ class _Runner:
         return KnownPrefix(ids, tuple(first.keys), tuple(first.values), states)
 
 
-def _prefill(
-    decoder: Decoder, ids: Int32, positions: Any, cache: KeyValues, chunk: int, n_layers: int | None = None
-) -> Float32:
+def _prefill(decoder: Decoder, ids: Int32, positions: Any, cache: KeyValues, chunk: int) -> Float32:
     """float32 (V,): logits after the last id. Mutates `cache`."""
     logits: Float32 = np.zeros(0, np.float32)
     for start in range(0, len(ids), chunk):
         part = slice(start, start + chunk)
-        logits = decoder.forward(ids[part], positions[part], cache, n_layers=n_layers)[-1]
+        logits = decoder.forward(ids[part], positions[part], cache)[-1]
     return logits
 
 
@@ -199,7 +196,7 @@ def drafter_from(engine: ReferenceEngine, n_layers: int | None = None) -> Refere
     """A drafter on the engine's own weights, of its first `n_layers` layers (None = all)."""
     n_layers = layers_to_run(engine.info, n_layers)
     info = replace(engine.info, n_layers=n_layers)
-    return ReferenceDrafter(info, engine.tokenizer, 0.0, engine.decoder, engine.eos, engine.info.n_layers)
+    return ReferenceDrafter(info, engine.tokenizer, 0.0, engine.decoder, engine.eos)
 
 
 def tiny_engine(

@@ -102,14 +102,13 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorchDrafter:
-    """Implements `protocols.Drafter`. `full_layers`: layers of the model that `model` is the beginning of."""
+    """Implements `protocols.Drafter`."""
 
     info: ModelInfo
     tokenizer: Tokenizer
     load_seconds: float
     model: TorchModel
     eos: frozenset[int]
-    full_layers: int
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)
@@ -152,7 +151,7 @@ def load_drafter(
     model = load_model(folder, name, n_layers=None if n_layers is None else layers, device=device)
     eos = eos_ids(folder, read_config(folder), tokenizer)
     own = replace(info, n_layers=layers, n_params=model.n_params)
-    return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, eos, info.n_layers)
+    return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, eos)
 
 
 def drafter_from(engine: TorchEngine, n_layers: int | None = None) -> TorchDrafter:
@@ -160,4 +159,4 @@ def drafter_from(engine: TorchEngine, n_layers: int | None = None) -> TorchDraft
     layers = layers_to_run(engine.info, n_layers)
     model = engine.model.first_layers(layers)
     info = replace(engine.info, n_layers=layers, n_params=model.n_params)
-    return TorchDrafter(info, engine.tokenizer, 0.0, model, engine.eos, engine.info.n_layers)
+    return TorchDrafter(info, engine.tokenizer, 0.0, model, engine.eos)

@@ -19,9 +19,9 @@ from agentctx.spec.reading import Group
 class TorchRunner:
     """The model's layers with a cache of `capacity` tokens."""
 
-    def __init__(self, model: TorchModel, capacity: int, cache: Any | None = None) -> None:
+    def __init__(self, model: TorchModel, capacity: int) -> None:
         self.model = model
-        self.cache = model.new_cache(capacity) if cache is None else cache
+        self.cache = model.new_cache(capacity)
 
     @property
     def n_layers(self) -> int:

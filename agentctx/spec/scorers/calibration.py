@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,7 @@ def needed(known: Calibration | None, scorer: str) -> Calibration:
     return known
 
 
+@cache
 def shipped(digest: str) -> Calibration | None:
     """What ships for the drafter with these weights."""
     entry = files("agentctx.spec.scorers") / "data" / file_name(digest)

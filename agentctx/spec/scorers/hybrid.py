@@ -73,22 +73,22 @@ class _Both:
     def values(self) -> Float32:
         """The mean over the units of the code is 0: of tokens that it doesn't judge (tests, log, request) the ranking
         alone decides."""
-        end = code_end(self.prompt)
+        end, units = code_end(self.prompt), candidates(self.prompt)
         found = np.zeros(self.prompt.n_tokens, np.float32)
         if self.watching is not None:
-            values, _ = self._centred(self.watching.values())
+            values, _ = self._centred(self.watching.values(), units)
             found[:end] += np.float32(self.fusion.heads) * values[:end]
         if self.probing is not None:
-            values, spread = self._centred(self.probing.values())
+            values, spread = self._centred(self.probing.values(), units)
             found[:end] += np.float32(self.fusion.probe / max(spread, 1e-9)) * values[:end]
         return found
 
-    def _centred(self, values: Float32) -> tuple[Float32, float]:
-        """The values minus the mean of their unit means, and the spread of those."""
-        units = MEAN(self.prompt, values)[candidates(self.prompt)]
-        if not len(units):
+    def _centred(self, values: Float32, units: np.ndarray) -> tuple[Float32, float]:
+        """The values minus the mean of the units' means, and the spread of those."""
+        means = MEAN(self.prompt, values)[units]
+        if not len(means):
             return values, 0.0
-        return values - np.float32(units.mean()), float(units.std())
+        return values - np.float32(means.mean()), float(means.std())
 
 
 def candidates(prompt: TokenizedPrompt) -> np.ndarray:

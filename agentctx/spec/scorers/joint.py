@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 
 from agentctx.prompt import Float32
 from agentctx.spec.protocols import Drafter
-from agentctx.spec.reading import Aside, Group, Reading
+from agentctx.spec.reading import Aside, Group, Reading, is_ahead
 from agentctx.spec.scorers.base import Asked, Scorer, Scoring
-
-AHEAD = "ahead."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class _Tee:
         for part in self.parts:
             if layer >= (part.reading.n_layers or self.n_layers):
                 continue
-            if group.startswith(AHEAD):
+            if is_ahead(group):
                 if part.reading.n_lookahead:
                     part.scoring.rows(group, layer, rows)
             elif group.startswith(f"{part.number}:"):
