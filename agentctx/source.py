@@ -161,6 +161,18 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalUse:
+    """A use of a variable that its own function binds in other units, any of which would do. Such a variable is no
+    symbol; `line` is that of the first use in the unit.
+    """
+
+    unit: int
+    name: str
+    line: int
+    bound: tuple[int, ...]  # units of the same file, sorted
+
+
+@dataclass(frozen=True, slots=True)
 class FileSyntax:
     """All that parsing says about one file."""
 
@@ -172,9 +184,11 @@ class FileSyntax:
     references: tuple[Reference, ...] = ()
     imports: tuple[Import, ...] = ()
     exports: tuple[str, ...] = ()  # __all__, or the names that the language exports by a list
+    export_units: tuple[int, ...] = ()  # of each of them the unit that says so; () for __all__
     n_errors: int = 0  # ERROR and MISSING nodes
     is_test: bool = False
     package: str = ""  # the package or namespace that the file declares
+    locals: tuple[LocalUse, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +199,7 @@ class Link:
     state: Resolution
     targets: tuple[str, ...]
     via: int | None = None  # the import unit (same file) that brings the name in
+    handed: tuple[tuple[str, int], ...] = ()  # (path, unit) of the statements by which modules in between hand it on
 
 
 @dataclass(frozen=True, slots=True)

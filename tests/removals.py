@@ -1,18 +1,19 @@
 """What must be said of a selection from which units were taken away: worked out from the document alone.
 
 The rule. Taken away are some units and all kept units that have one of them in their spine. What is left is searched
-for *uses*: each link of a kept unit uses its import statement and what it resolves to; a unit of the request or the
-log uses the sections of the configuration that it names. Of what is used by what is left
+for *uses*: each link of a kept unit uses its import statement, what it resolves to and what else it needs; a unit of
+the request or the log uses the sections of the configuration that it names. Of what is used by what is left
 
 - a definition is lost when its header was taken away (a module: the last of its units);
-- an import statement or a section is lost when it was taken away;
+- an import statement, a re-export or a section is lost when it was taken away, a variable when all statements that
+  bind it were;
 - an ambiguous name is lost when all of its candidates were there and one isn't any more: it may be the one meant.
 
 Each of these is named as a finding, with all the places that use it, and as an error where one of these was kept in
-the first two tiers. Nothing else becomes a finding: what nobody uses (the body of a failing test, a base that no kept
-header names) can be taken away and is not missed, a body is no omission either: its definition is kept as a signature
-now instead of whole. What only units that were taken away used is not spoken of any more. All other lines of the
-report stay as they were, but for the places that are gone.
+the first two tiers (a module and a re-export as a note). Nothing else becomes a finding: what nobody uses (the body of
+a failing test, a base that no kept header names) can be taken away and is not missed, a body is no omission either:
+its definition is kept as a signature now instead of whole. What only units that were taken away used is not spoken of
+any more. All other lines of the report stay as they were, but for the places that are gone.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from agentctx.prompt import Definition, KeptUnit, Omission, PromptDocument, Sect
 from agentctx.source import Resolution, SymbolKind, UnitKind
 
 Kept = Mapping[int, KeptUnit]
+STATEMENTS = ("import", "re-export", "variable", "config")
 
 
 class Thing(NamedTuple):
     """What can be used. `name`: a symbol, a place (path:line), or a word with its `candidates`."""
 
-    kind: str  # definition | import | absent | config | ambiguous | unknown
-    name: str
+    kind: str  # definition | import | re-export | variable | config | ambiguous | unknown
+    name: str  # of a variable the place that binds it, and its name
     candidates: tuple[str, ...] = ()
 
 
@@ -42,11 +44,14 @@ class Use(NamedTuple):
     unit: int
     thing: Thing
     place: tuple[str, int | None]
+    either: tuple[int, ...] = ()  # statements of which one will do; () where none is packed
 
 
 def thing_of(omission: Omission) -> Thing:
     """What a line of the report is about."""
-    if omission.kind in ("import", "config"):
+    if omission.kind == "variable":
+        return Thing("variable", f"{omission.symbol} {omission.name}")
+    if omission.kind in STATEMENTS:
         return Thing(omission.kind, omission.symbol)
     if omission.state is SymbolState.AMBIGUOUS:
         return Thing("ambiguous", omission.name, omission.candidates)
@@ -98,38 +103,42 @@ def expected(removal: Removal) -> Expected:
     found = Expected()
     for use in uses(document):
         if use.unit in removal.gone:
-            found.touched.update(named_by(document, use.thing, kept))
+            found.touched.update(named_by(document, use, kept))
         if use.unit in left:
-            found.used.update(named_by(document, use.thing, left))
-            if is_there(document, use.thing, kept) and not is_there(document, use.thing, left):
+            found.used.update(named_by(document, use, left))
+            if is_there(document, use, kept) and not is_there(document, use, left):
                 found.lost.setdefault(use.thing, []).append(use)
     for thing in found.used - {*found.lost}:
         whole = document.definitions[thing.name].units if thing.kind == "definition" else ()
+        # Go's methods can be there without their type.
         is_cut = not removal.gone.isdisjoint(whole) and removal.before.units.issuperset(whole)
-        if is_cut and is_there(document, thing, left):  # Go's methods can be there without their type
+        if is_cut and is_there(
+            document, Use(-1, thing, ("", None)), left
+        ):
             found.halved.add(thing)
     return found
 
 
-def named_by(document: PromptDocument, thing: Thing, kept: Kept) -> list[Thing]:
+def named_by(document: PromptDocument, use: Use, kept: Kept) -> list[Thing]:
     """What the report says of a use: nothing of a statement or section that is simply there; of an ambiguous name
     the candidates that are there, and the name itself where that aren't all."""
-    there = is_there(document, thing, kept)
-    if thing.kind in ("import", "config"):
-        return [] if there and kept[unit_at(document, thing.name)].why is not Why.REPAIRED else [thing]
+    thing, there = use.thing, is_there(document, use, kept)
+    if thing.kind in STATEMENTS:
+        return [] if any(unit in kept and kept[unit].why is not Why.REPAIRED for unit in use.either) else [thing]
     if thing.kind == "ambiguous":
         known = [document.definitions[name] for name in thing.candidates if name in document.definitions]
         found = [Thing("definition", one.symbol) for one in known if is_defined(one, kept)]
         return found if there else [*found, thing]
-    return [Thing("import", thing.name)] if thing.kind == "absent" else [thing]
+    return [thing]
 
 
-def is_there(document: PromptDocument, thing: Thing, kept: Kept) -> bool:
+def is_there(document: PromptDocument, use: Use, kept: Kept) -> bool:
     """Whether a thing that is used is kept: enough of it to know what it is."""
+    thing = use.thing
     if thing.kind == "definition":
         return is_defined(document.definitions[thing.name], kept)
-    if thing.kind in ("import", "config"):
-        return unit_at(document, thing.name) in kept
+    if thing.kind in STATEMENTS:
+        return any(unit in kept for unit in use.either)
     known = [document.definitions[name] for name in thing.candidates if name in document.definitions]
     return len(known) == len(thing.candidates) and all(is_defined(one, kept) for one in known)
 
@@ -137,13 +146,6 @@ def is_there(document: PromptDocument, thing: Thing, kept: Kept) -> bool:
 def is_defined(definition: Definition, kept: Kept) -> bool:
     units = definition.units if definition.kind is SymbolKind.MODULE else ()
     return any(unit in kept for unit in (definition.header, *units))
-
-
-def unit_at(document: PromptDocument, place: str) -> int:
-    """The packed unit of a file that starts at `path:line`."""
-    path, _, line = place.rpartition(":")
-    [unit] = [u.index for u in document.units if u.path == path and u.lines and u.lines.start == int(line)]
-    return unit
 
 
 # ---------------------------------------------------------------- uses
@@ -155,9 +157,15 @@ def uses(document: PromptDocument) -> Iterator[Use]:
         place = (link.path or document.units[link.unit].section, link.line)
         known = [target for target in link.targets if target in document.definitions]
         if link.via is not None:
-            yield Use(link.unit, Thing("import", _place(document, link.via)), place)
+            yield Use(link.unit, Thing("import", _place(document, link.via)), place, (link.via,))
         if link.absent is not None:
-            yield Use(link.unit, Thing("absent", f"{link.absent.path}:{link.absent.line}"), place)
+            yield Use(link.unit, Thing("import", f"{link.absent.path}:{link.absent.line}"), place)
+        for need in link.needs:
+            spot = f"{need.absent.path}:{need.absent.line}" if need.absent is not None else ""
+            if need.units:
+                spot = _place(document, max((u for u in need.units if u < link.unit), default=min(need.units)))
+            name = f"{spot} {link.name}" if need.kind == "variable" else spot
+            yield Use(link.unit, Thing(need.kind.value, name), place, need.units)
         if link.state is Resolution.UNKNOWN or (link.state is not Resolution.EXTERNAL and not known):
             yield Use(link.unit, Thing("unknown", link.name), place)
         elif link.state is Resolution.AMBIGUOUS:
@@ -184,7 +192,7 @@ def _spoken(document: PromptDocument) -> Iterator[Use]:
         for unit in talk:
             if name.search(document.unit_text(unit.index).decode("utf-8", "replace")):
                 for section in wanted or sections[:1]:
-                    yield Use(unit.index, Thing("config", _place(document, section)), (unit.section, None))
+                    yield Use(unit.index, Thing("config", _place(document, section)), (unit.section, None), (section,))
 
 
 def _words(document: PromptDocument, unit: int) -> list[str]:

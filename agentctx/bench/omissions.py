@@ -10,8 +10,8 @@ Rules:
   file calls the omission's symbol by that name on that line (`export {output as infer}`). Reported on the line: from
   that very line; statements of several lines cost there.
 - Where the module of `from m import a` isn't there, `a` is what is missed; of `import m` and `from m import *` it
-  is `m`. A name that a module hasn't got, and a module, are also reported by the omission of a module that the very
-  line refers to.
+  is `m`. A name that a module hasn't got, and a module, are also reported by the omission of a module, or of the
+  statement by which one hands names on, that the very line refers to.
 - An attribute that a class hasn't got counts where that class binds it in the whole repository, itself or by one of
   its bases, whatever the classes of those names are. Where it doesn't, the oracle named another class there: kept
   text without its assignments and `return`s has other types, and the name was never to be found in that one.
@@ -38,7 +38,7 @@ from agentctx.config import RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.select import run, understand
 from agentctx.pipeline.services import Clock, Services
-from agentctx.prompt import FocusRef, Omission, PromptDocument, SymbolState, Task
+from agentctx.prompt import FocusRef, NeedKind, Omission, PromptDocument, SymbolState, Task
 from agentctx.source import FileSyntax, Symbol, SymbolKind
 
 BATCH = 25  # selections that the oracle reads in one go
@@ -274,7 +274,7 @@ def _sites(missed: Missed, selected: Selected) -> Iterator[int | None]:
         if omission.state is SymbolState.KEPT:
             continue
         named = missed.name in covered(omission) or omission.symbol in called
-        module = missed.module and omission.kind == SymbolKind.MODULE
+        module = missed.module and omission.kind in (SymbolKind.MODULE, NeedKind.REEXPORT)
         for path, line in omission.referenced_from:
             if path == missed.path and (named or (module and line == missed.line)):
                 yield line
@@ -282,7 +282,7 @@ def _sites(missed: Missed, selected: Selected) -> Iterator[int | None]:
 
 def covered(omission: Omission) -> frozenset[str]:
     """The names that an omission speaks of."""
-    if omission.kind == "import":
+    if omission.kind in ("import", NeedKind.REEXPORT):
         return frozenset(_WORD.findall(omission.name))
     names = {omission.name}
     for symbol in (omission.symbol, *omission.candidates):

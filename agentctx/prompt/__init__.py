@@ -6,8 +6,10 @@ Import from here; the modules behind it hold one subject each.
 from agentctx.prompt.answer import Completion, EditPatch, FileEdit, Hunk
 from agentctx.prompt.arrays import Float32, Int32, readonly
 from agentctx.prompt.document import (
-    AbsentImport,
+    AbsentStatement,
     Definition,
+    Need,
+    NeedKind,
     PackFacts,
     PromptDocument,
     PromptFile,
@@ -23,7 +25,7 @@ from agentctx.prompt.tokens import SparsePrompt, TokenizedPrompt, Tokenizer, Tok
 
 __all__ = [
     "PIN_TIERS",
-    "AbsentImport",
+    "AbsentStatement",
     "ChangeSource",
     "ChatFrame",
     "Completion",
@@ -40,6 +42,8 @@ __all__ = [
     "Int32",
     "KeptUnit",
     "ModelInfo",
+    "Need",
+    "NeedKind",
     "Omission",
     "OmissionAction",
     "OmissionReport",

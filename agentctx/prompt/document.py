@@ -62,19 +62,37 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class AbsentImport:
-    """An import statement outside the window that a packed unit needs."""
+class AbsentStatement:
+    """A statement outside the window that a packed unit needs."""
 
     path: str
     line: int
     text: str
 
 
+class NeedKind(StrEnum):
+    REEXPORT = "re-export"  # by which a module in between hands on what is imported
+    VARIABLE = "variable"  # that gives a function's variable its value
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Statements that a use needs besides its definition and its import. One of `units` will do.
+
+    `absent` is the first of them where none is packed.
+    """
+
+    kind: NeedKind
+    units: tuple[int, ...]
+    absent: AbsentStatement | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class PromptLink:
     """A use in a packed unit: what it may refer to. `via` is the import unit that brings the name in.
 
-    `absent` is that import where it isn't packed.
+    `absent` is that import where it isn't packed. That of a function's variable has no target and is EXTERNAL: all
+    that is said of it is what it needs.
     """
 
     unit: int
@@ -85,7 +103,8 @@ class PromptLink:
     path: str | None
     line: int | None
     via: int | None = None
-    absent: AbsentImport | None = None
+    absent: AbsentStatement | None = None
+    needs: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

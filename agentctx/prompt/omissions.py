@@ -28,12 +28,13 @@ class OmissionAction(StrEnum):
 class Omission:
     """A symbol that kept text refers to, and what became of it. `severity` is 'none' when all is well.
 
-    `symbol` is its id; the name where it is ambiguous or unknown; `path:line` for an import statement.
+    `symbol` is its id; the name where it is ambiguous or unknown; `path:line` for a statement: an import, a re-export,
+    one that binds a function's variable (whose name `name` is).
     """
 
     symbol: str
     name: str
-    kind: str  # a SymbolKind, 'import', or 'unknown'
+    kind: str  # a SymbolKind, a NeedKind, 'import', 'config' or 'unknown'
     path: str | None
     line: int | None
     state: SymbolState

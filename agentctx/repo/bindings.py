@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from agentctx.repo.modules import Module, ModuleMap
 from agentctx.repo.name_tables import EXTERNAL, UNKNOWN, Binding, FileTable, make_table
@@ -16,6 +17,14 @@ _BUILTINS = frozenset(dir(builtins)) | {
 }
 
 _Place = tuple[Module, str | None]  # an attribute of a module; None: the module itself
+_Door = tuple[str, int]  # path and unit of an import by which a module hands a name on
+
+
+class _Step(NamedTuple):
+    """How the search got to a place."""
+
+    before: _Place
+    door: _Door | None
 
 
 class Bindings:
@@ -72,12 +81,14 @@ class Bindings:
         return self._best(imports) if imports is not None else None
 
     def _best(self, imports: Sequence[Import]) -> Binding:
-        """Of alternatives (`try`/`except ImportError`) the first that resolves, else one that is external."""
-        if len(imports) == 1:
-            return self.imported(imports[0])
+        """Of alternatives (`try`/`except ImportError`) the first that resolves, else one that is external.
+
+        By which other imports it got to the one of this file is for that import to say.
+        """
         found = [self.imported(item) for item in imports]
         order = (Resolution.RESOLVED, Resolution.EXTERNAL, Resolution.UNKNOWN)
-        return min(found, key=lambda binding: order.index(binding.state))
+        best = min(found, key=lambda binding: order.index(binding.state))
+        return replace(best, handed=()) if best.handed else best
 
     def _starred(self, table: FileTable, name: str) -> Binding:
         external: Binding = UNKNOWN
@@ -157,27 +168,30 @@ class Bindings:
 
     def _follow(self, module: Module, name: str) -> Binding:
         """Depth first: own names, then imports in order, then a submodule."""
-        stack: list[_Place] = [(module, name)]
-        seen: dict[_Place, None] = {}
+        stack: list[tuple[_Place, _Step | None]] = [((module, name), None)]
+        seen: dict[_Place, _Step | None] = {}
         # A bare folder may be part of a library's namespace, or just bear its name.
         otherwise = UNKNOWN if module.path is not None else EXTERNAL
         found: Binding | None = None
         branched = False
         while stack and found is None:
-            place = stack.pop()
+            place, step = stack.pop()
             if place in seen:
                 continue
-            seen[place] = None
+            seen[place] = step
             found = self._answer(*place)
             if found is None:
                 nexts, leaving = self._nexts(*place)
                 otherwise = leaving or otherwise
                 branched = branched or len(nexts) > 1
-                stack.extend(reversed(nexts))
-        result = found or otherwise
-        if not branched:  # the answer holds for the whole chain
-            self._exports.update(dict.fromkeys(seen, result))
-        return result
+                stack += [(behind, _Step(place, door)) for behind, door in reversed(nexts)]
+        if found is None:
+            self._exports.update(dict.fromkeys(seen, otherwise) if not branched else {})
+            return otherwise
+        answers = _handed_along(place, found, seen)
+        if not branched:  # it holds for the whole chain
+            self._exports.update(answers)
+        return answers[module, name]
 
     def _answer(self, at: Module, wanted: str | None) -> Binding | None:
         if wanted is None:
@@ -189,22 +203,26 @@ class Bindings:
         ids = table.members.get(None, {}).get(wanted) if table is not None else None
         return Binding(Resolution.RESOLVED, ids) if ids else None
 
-    def _nexts(self, at: Module, wanted: str | None) -> tuple[list[_Place], Binding | None]:
-        """(where to look next, what an import that leaves the repository means)."""
+    def _nexts(self, at: Module, wanted: str | None) -> tuple[list[tuple[_Place, _Door | None]], Binding | None]:
+        """(where to look next and by which import, what an import that leaves the repository means)."""
         known = self._exports.get((at, wanted)) if wanted is not None else None
         if known is not None or wanted is None:  # a dead end
             return [], known if known is not None and known.state is Resolution.EXTERNAL else None
         table = self.tables.get(at.path or "")
-        nexts: list[_Place] = []
+        nexts: list[tuple[_Place, _Door | None]] = []
         leaving: Binding | None = None
+        own: _Door | None = None  # `from . import child`
         for item in self._doors(table, wanted) if table is not None else ():
             source, ours = self.source(item)
             if source is None and not ours:
                 leaving = leaving or (_outside(item) if item.name != "*" else EXTERNAL)
-            nexts += [self._behind(item, source, wanted)] if source is not None else []
+            if source is not None:
+                behind, door = self._behind(item, source, wanted), (item.path, item.unit)
+                nexts.append((behind, door))
+                own = own or (door if behind == (at, wanted) else None)
         # What the code doesn't name its stub may.
-        nexts += [(stub, wanted)] if (stub := self.modules.stub(at)) is not None else []
-        nexts += [(child, None)] if (child := self.modules.child(at, wanted)) is not None else []
+        nexts += [((stub, wanted), None)] if (stub := self.modules.stub(at)) is not None else []
+        nexts += [((child, None), own)] if (child := self.modules.child(at, wanted)) is not None else []
         return nexts, leaving
 
     def of_module(self, module: Module) -> Binding:
@@ -244,6 +262,16 @@ class Bindings:
             found.update(dict.fromkeys(self.tables[symbol.path].overloads.get((symbol.parent, symbol.name), ())))
             found[id] = None
         return tuple(found)
+
+
+def _handed_along(place: _Place, found: Binding, seen: Mapping[_Place, _Step | None]) -> dict[_Place, Binding]:
+    """What the places on the way to `place` are bound to, where `found` is."""
+    answers = {place: found}
+    while (step := seen[place]) is not None:
+        found = replace(found, handed=(step.door, *found.handed)) if step.door is not None else found
+        place = step.before
+        answers[place] = found
+    return answers
 
 
 def _outside(item: Import) -> Binding:

@@ -27,7 +27,7 @@ INDEX_FILE = "index.sqlite3"  # in the cache folder
 MAX_BYTES = 2 * 1024 * 1024 * 1024
 MARK_SECONDS = 24 * 3600
 KEYS_PER_QUERY = 500  # SQLite's lowest limit of variables is 999
-LAYOUT = 3
+LAYOUT = 4
 _SCHEMA = (
     "CREATE TABLE syntax (key TEXT PRIMARY KEY, value BLOB NOT NULL, terms BLOB NOT NULL, counts BLOB NOT NULL, "
     "defs BLOB NOT NULL, n_words INTEGER NOT NULL, sum INTEGER NOT NULL, owner INTEGER NOT NULL)",

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from agentctx.repo.captured_scopes import Bound, Scope, is_local, receiver_type, scopes, types, values
+from agentctx.repo.captured_scopes import Bound, Scope, owner_of, receiver_type, scopes, types, values
 from agentctx.repo.chains import chain
+from agentctx.repo.local_uses import Seen
 from agentctx.repo.parse_lines import Nesting
 from agentctx.repo.resolvers.imported import WHOLE, Imported
 from agentctx.source import Import, Reference, Role
@@ -38,9 +39,10 @@ _ROLES = {
 class Collected:
     references: tuple[Reference, ...]
     imports: tuple[Import, ...]
-    exports: tuple[str, ...]
+    exports: Mapping[str, int]  # and the units that say so
     package: str
     values: Mapping[int, str]  # first byte of a definition's name -> what it holds, or what calling it gives
+    locals: tuple[Seen, ...]
     types: Mapping[int, str]  # the same -> the declared type, where that is a type parameter
 
 
@@ -74,9 +76,10 @@ def collect(
     return Collected(
         references,
         imports,
-        _exports(data, gathered),
+        _exports(data, gathered, unit_at),
         _package(data, gathered),
         values(data, gathered, Nesting(ranges)),
+        tuple(_local_variables(data, gathered, Nesting(ranges))),
         types(data, gathered, Nesting(ranges)),
     )
 
@@ -86,7 +89,8 @@ class _Gathered(Bound):
     uses: dict[int, tuple[Node, int, Role]] = field(default_factory=dict)  # first byte -> node, strength, role
     receivers: dict[int, Node] = field(default_factory=dict)  # first byte of the name -> its receiver
     imports: dict[int, Node] = field(default_factory=dict)  # first byte -> statement
-    exports: list[tuple[str, Node | None, Node | None]] = field(default_factory=list)  # without a name, names
+    # what is exported where no name is given, the two names, the row
+    exports: list[tuple[str, Node | None, Node | None, int]] = field(default_factory=list)
     packages: list[Node] = field(default_factory=list)
     quiet: list[Node] = field(default_factory=list)  # what holds no uses
 
@@ -119,9 +123,9 @@ def _gather(matches: Matches) -> _Gathered:
                 out.imports.update((node.start_byte, node) for node in nodes)
             elif capture == "export":
                 public, local = match.get("export.name", (None,))[0], match.get("export.local", (None,))[0]
-                out.exports.append(("default", public, local))
+                out.exports.append(("default", public, local, nodes[0].start_point[0]))
             elif capture == "export.whole":
-                out.exports.append((WHOLE, None, match["export.local"][-1]))
+                out.exports.append((WHOLE, None, match["export.local"][-1], nodes[0].start_point[0]))
             elif capture == "quiet":
                 out.quiet.extend(nodes)
             elif capture == "package":
@@ -163,8 +167,19 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
             if role is Role.NAME:
                 role = Role.ATTRIBUTE
             yield start, node.start_point[0], node, name, role, text, receiver_type(text, scope)
-        elif not is_local(name, scope):
+        elif owner_of(name, scope) is None:
             yield start, node.start_point[0], node, name, role, None, None
+
+
+def _local_variables(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[Seen]:
+    """In the order of the file."""
+    for start in sorted(gathered.uses):
+        if start not in gathered.receivers and start not in gathered.skipped:
+            node = gathered.uses[start][0]
+            name = _text(data, node)
+            owner = owner_of(name, where.at(start))
+            if owner is not None:
+                yield Seen(node.start_point[0], name, owner.rows.get(name, ()))
 
 
 def _imports(
@@ -199,17 +214,17 @@ def _imported(data: bytes, gathered: _Gathered, read: ReadImports | None) -> lis
     return [(node, one) for (_, one), node in out.items()]
 
 
-def _exports(data: bytes, gathered: _Gathered) -> tuple[str, ...]:
-    """`public:local`, or the name alone where both are the same; `default:` for a file's main export.
+def _exports(data: bytes, gathered: _Gathered, unit_at: Sequence[int]) -> dict[str, int]:
+    """With the units that say so: `public:local`, or the name alone where both are the same.
 
-    `export=:` is for one that stands for the whole module.
+    `default:` is for a file's main export, `export=:` for one that stands for the whole module.
     """
-    out = []
-    for unnamed, public, local in gathered.exports:
+    out: dict[str, int] = {}
+    for unnamed, public, local, row in gathered.exports:
         name = _text(data, public) if public is not None else unnamed
         inner = _text(data, local) if local is not None else name
-        out.append(name if inner == name else f"{name}:{inner}")
-    return tuple(dict.fromkeys(out))
+        out.setdefault(name if inner == name else f"{name}:{inner}", unit_at[row])
+    return out
 
 
 def _package(data: bytes, gathered: _Gathered) -> str:

@@ -27,12 +27,13 @@ _MODULE = re.compile(
 
 @dataclass(slots=True)
 class Scope:
-    """Names bound in a function or block: name -> its type (None: not known)."""
+    """Names bound in a function or block: name -> its type (None: not known); `rows`: where they are bound."""
 
     start: int
     end: int
     parent: Scope | None = None
     names: dict[str, str | None] = field(default_factory=dict)
+    rows: dict[str, list[int]] = field(default_factory=dict)
 
 
 Ranged = tuple[int, int, Scope]  # start, end
@@ -81,6 +82,7 @@ def _is_module(data: bytes, match: Mapping[str, Sequence[Node]]) -> bool:
 
 def _bind(data: bytes, scope: Scope, name: Node, match: Mapping[str, Sequence[Node]]) -> None:
     text = _text(data, name)
+    scope.rows.setdefault(text, []).append(name.start_point[0])
     if scope.names.get(text) is not None:
         return
     scope.names[text] = None if "local.type" not in match else _type_at(data, match["local.type"][0], scope)
@@ -139,6 +141,7 @@ def _bind_inferred(data: bytes, bound: Bound, made: Sequence[Ranged]) -> None:
         bound.skipped.add(name.start_byte)
         if scope is not None:
             scope.names.setdefault(_text(data, name), None)
+            scope.rows.setdefault(_text(data, name), []).append(name.start_point[0])
 
 
 def types(data: bytes, bound: Bound, where: Nesting[Scope]) -> dict[int, str]:
@@ -147,7 +150,7 @@ def types(data: bytes, bound: Bound, where: Nesting[Scope]) -> dict[int, str]:
     for name, type_ in sorted(bound.declared, key=lambda item: item[1].start_byte):
         written = bare_type(_text(data, type_)) if type_.end_byte - type_.start_byte <= TYPE_BYTES else None
         scope = where.at(type_.start_byte) if written is not None else None
-        if scope is not None and is_local(written or "", scope):
+        if scope is not None and owner_of(written or "", scope) is not None:
             known = _type_at(data, type_, scope)
             if known is not None:
                 out[name.start_byte] = known
@@ -187,12 +190,11 @@ def _followed(reached: str, scope: Scope | None) -> str | None:
     return f"={reached}"
 
 
-def is_local(name: str, scope: Scope | None) -> bool:
-    while scope is not None:
-        if name in scope.names:
-            return True
+def owner_of(name: str, scope: Scope | None) -> Scope | None:
+    """The innermost scope around that binds `name`, if one does."""
+    while scope is not None and name not in scope.names:
         scope = scope.parent
-    return False
+    return scope
 
 
 def receiver_type(receiver: str, scope: Scope | None) -> str | None:

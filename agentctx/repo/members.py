@@ -67,4 +67,5 @@ def _together(bindings: Sequence[Binding]) -> Binding:
     if len(bindings) == 1:
         return first
     targets = tuple(dict.fromkeys(id for binding in bindings for id in binding.targets))
-    return Binding(first.state, targets, first.module)
+    handed = tuple(dict.fromkeys(door for binding in bindings for door in binding.handed))
+    return Binding(first.state, targets, first.module, handed=handed)

@@ -16,7 +16,8 @@ class Binding:
     """What a name is bound to: symbols (`targets`; a module's is its path), or nothing of the repository.
 
     `module` is set for modules and packages. `via` is the import unit of the asking file that brings the name in.
-    `origin`: the dotted name of what was imported from outside of the repository.
+    `origin`: the dotted name of what was imported from outside of the repository. `handed`: the imports of other files
+    by which it gets there, as (path, unit).
     """
 
     state: Resolution
@@ -24,6 +25,7 @@ class Binding:
     module: Module | None = None
     via: int | None = None
     origin: str = ""
+    handed: tuple[tuple[str, int], ...] = ()
 
 
 EXTERNAL = Binding(Resolution.EXTERNAL)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agentctx.assemble import Assembled, Key
-from agentctx.prompt import AbsentImport, Definition, Evidence, PromptLink, PromptUnit, Task
+from agentctx.prompt import AbsentStatement, Definition, Evidence, Need, NeedKind, PromptLink, PromptUnit, Task
 from agentctx.source import Link, RepoGraph, Resolution, Role, Symbol, SymbolKind, UnitKind
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
@@ -18,7 +19,12 @@ def definitions_and_links(
     graph: RepoGraph, data: Mapping[str, bytes], evidence: Evidence, task: Task, made: Assembled
 ) -> tuple[dict[str, Definition], tuple[PromptLink, ...]]:
     """Every definition that is packed or referred to, by id; and the links from packed units, in unit order."""
-    links = [*_code_links(graph, data, made), *_mentions(graph, evidence, task, made)]
+    statements = _Statements(graph, data, made.index)
+    links = [
+        *_code_links(graph, statements),
+        *_variables(graph, statements),
+        *_mentions(graph, evidence, task, made),
+    ]
     links.sort(key=lambda link: (link.unit, link.line or 0, link.name, link.role, link.targets))
     inside = _units_by_symbol(graph, made.units)
     packed = {symbol for symbol in inside if graph.symbols[symbol].kind is not SymbolKind.MODULE}
@@ -61,31 +67,59 @@ def _units_by_symbol(graph: RepoGraph, units: Sequence[PromptUnit]) -> dict[str,
     return inside
 
 
-def _code_links(graph: RepoGraph, data: Mapping[str, bytes], made: Assembled) -> Iterator[PromptLink]:
-    index = made.index
-    absent: dict[Key, AbsentImport] = {}
+@dataclass(slots=True)
+class _Statements:
+    """Statements of files, packed or not."""
+
+    graph: RepoGraph
+    data: Mapping[str, bytes]
+    index: Mapping[Key, int]
+    _absent: dict[Key, AbsentStatement] = field(default_factory=dict)
+
+    def absent(self, key: Key) -> AbsentStatement:
+        if key not in self._absent:
+            path, number = key
+            unit = self.graph.files[path].units[number]
+            text = self.data[path][unit.span.start : unit.span.end].decode("utf-8", "replace")
+            self._absent[key] = AbsentStatement(path, unit.lines.start, " ".join(text.split()))
+        return self._absent[key]
+
+    def need(self, kind: NeedKind, keys: Sequence[Key]) -> Need:
+        packed = tuple(self.index[key] for key in keys if key in self.index)
+        return Need(kind, packed, None if packed else self.absent(keys[0]))
+
+
+def _code_links(graph: RepoGraph, statements: _Statements) -> Iterator[PromptLink]:
     for link in graph.links:
-        unit = index.get((link.reference.path, link.reference.unit))
-        if unit is None:
+        unit = statements.index.get((link.reference.path, link.reference.unit))
+        if unit is None or (link.via is None and not link.handed and link.state is Resolution.EXTERNAL):
             continue
-        if link.via is None:
-            if link.state is not Resolution.EXTERNAL:
-                yield _prompt_link(link, unit)
-            continue
-        key = (link.reference.path, link.via)
-        via = index.get(key)
-        if via is None and key not in absent:
-            absent[key] = _absent(graph, data, key)
-        yield _prompt_link(link, unit, via, absent.get(key))
+        key = (link.reference.path, link.via) if link.via is not None else None
+        via = statements.index.get(key) if key is not None else None
+        absent = statements.absent(key) if key is not None and via is None else None
+        yield _prompt_link(link, unit, via, absent, tuple(_handed(link, statements)))
 
 
-def _absent(graph: RepoGraph, data: Mapping[str, bytes], key: Key) -> AbsentImport:
-    unit = graph.files[key[0]].units[key[1]]
-    text = data[key[0]][unit.span.start : unit.span.end].decode("utf-8", "replace")
-    return AbsentImport(key[0], unit.lines.start, " ".join(text.split()))
+def _handed(link: Link, statements: _Statements) -> Iterator[Need]:
+    for door in link.handed:
+        yield statements.need(NeedKind.REEXPORT, (door,))
 
 
-def _prompt_link(link: Link, unit: int, via: int | None = None, absent: AbsentImport | None = None) -> PromptLink:
+def _variables(graph: RepoGraph, statements: _Statements) -> Iterator[PromptLink]:
+    """Of packed units of the files: the variables that other units of their functions bind."""
+    for path in sorted({path for path, _ in statements.index} & graph.files.keys()):
+        for use in graph.files[path].locals:
+            unit = statements.index.get((path, use.unit))
+            if unit is not None:
+                needs = (statements.need(NeedKind.VARIABLE, [(path, bound) for bound in use.bound]),)
+                yield PromptLink(
+                    unit, use.name, Role.NAME, Resolution.EXTERNAL, (), path=path, line=use.line, needs=needs
+                )
+
+
+def _prompt_link(
+    link: Link, unit: int, via: int | None, absent: AbsentStatement | None, needs: tuple[Need, ...]
+) -> PromptLink:
     reference = link.reference
     return PromptLink(
         unit=unit,
@@ -97,6 +131,7 @@ def _prompt_link(link: Link, unit: int, via: int | None = None, absent: AbsentIm
         line=reference.line,
         via=via,
         absent=absent,
+        needs=needs,
     )
 
 

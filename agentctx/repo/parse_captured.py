@@ -7,6 +7,7 @@ from agentctx.repo.captured import captured
 from agentctx.repo.captured_defs import definitions
 from agentctx.repo.captured_symbols import give_ids, symbols
 from agentctx.repo.comment_lines import CommentLines
+from agentctx.repo.local_uses import local_uses
 from agentctx.repo.parse_blocks import BlockWalk, Extent
 from agentctx.repo.parse_place import finish, unit_at
 from agentctx.repo.python_defs import Ids
@@ -58,8 +59,10 @@ def parse_captured(file: SourceFile, language: str) -> FileSyntax:
         ),
         references=names.references,
         imports=names.imports,
-        exports=names.exports,
+        exports=tuple(names.exports),
+        export_units=tuple(names.exports.values()),
         n_errors=len(found.errors),
         is_test=file.is_test,
         package=names.package,
+        locals=local_uses(units, at, names.locals),
     )

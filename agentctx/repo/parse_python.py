@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
+from agentctx.repo.local_uses import local_uses
 from agentctx.repo.parse_lines import Lines
 from agentctx.repo.parse_place import finish, unit_at
 from agentctx.repo.parse_units import UnitWalk
@@ -11,7 +12,7 @@ from agentctx.repo.python_defs import Captures, Ids, definition_symbol, definiti
 from agentctx.repo.python_exprs import Exprs
 from agentctx.repo.python_heal import healed
 from agentctx.repo.python_imports import exports, imports
-from agentctx.repo.python_refs import Places, file_scopes, references
+from agentctx.repo.python_refs import Places, file_scopes, local_variables, references
 from agentctx.repo.python_typed import Typed, completed
 from agentctx.repo.trees import run_query
 from agentctx.source import FileSyntax, SourceFile
@@ -52,6 +53,7 @@ def parse_python(file: SourceFile) -> FileSyntax:
         exports=exports(file.data, captures, found),
         n_errors=n_errors,
         is_test=file.is_test,
+        locals=local_uses(units, at, local_variables(captures, made)),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from agentctx.repo.local_uses import Seen
 from agentctx.repo.parse_lines import Lines, Nesting
 from agentctx.repo.python_defs import (
     Captures,
@@ -75,6 +76,20 @@ def references(
             )
         )
     return tuple(out)
+
+
+def local_variables(captures: Captures, made: Sequence[Scope]) -> Iterator[Seen]:
+    """Uses of names that functions bind, in file order. `made`: the file's scopes."""
+    where = lookup(made)
+    skipped = _skipped(captures) - {node.start_byte for node in captures.get("bind.augmented", ())}
+    attributes = {node.end_byte for node in captures.get("ref.attribute", ())}
+    for node in sorted(captures.get("ref", ()), key=lambda node: node.start_byte):
+        if node.start_byte in skipped or node.end_byte in attributes:
+            continue
+        name = node.text.decode("utf-8", "replace") if node.text is not None else ""
+        owner = owner_of(name, where.at(node.start_byte))
+        if owner is not None:
+            yield Seen(node.start_point[0], name, owner.rows.get(name, ()))
 
 
 class _Roles:

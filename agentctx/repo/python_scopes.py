@@ -27,13 +27,14 @@ class ScopeKind(Enum):
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """`counts`: how often each local name is bound. `parameters`: a function's own, by name in order."""
+    """`counts`: how often each local name is bound. `rows`: where, but for `x += 1`. `parameters`: a function's own."""
 
     kind: ScopeKind
     start: int
     end: int
     parent: Scope | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, list[int]] = field(default_factory=dict)
     parameters: dict[str, Node] = field(default_factory=dict)
     function: Node | None = None
     excluded: set[str] = field(default_factory=set)  # global, nonlocal, imported or defined here
@@ -83,7 +84,10 @@ def _nodes(data: bytes, captures: Captures) -> Iterator[Scope]:
     for node in captures.get("scope.type-parameters", ()):
         scope = Scope(ScopeKind.FUNCTION, node.start_byte, node.parent.end_byte if node.parent else node.end_byte)
         names = (_first_identifier(child) for child in node.named_children)
-        scope.counts = {text_of(data, name): 1 for name in names if name is not None}
+        for name in names:
+            if name is not None:
+                scope.counts[text_of(data, name)] = 1
+                scope.rows[text_of(data, name)] = [name.start_point[0]]
         yield scope
 
 
@@ -102,6 +106,7 @@ def _parameters(data: bytes, parameters: Node | None, scope: Scope) -> None:
             continue
         text = text_of(data, name)
         scope.counts[text] = 1
+        scope.rows[text] = [name.start_point[0]]
         scope.parameters[text] = child
 
 
@@ -124,6 +129,8 @@ def _bind(data: bytes, captures: Captures, made: Sequence[Scope]) -> None:
             scope.excluded.add(name)
         else:
             scope.counts[name] = scope.counts.get(name, 0) + 1
+            if capture != "bind.augmented":
+                scope.rows.setdefault(name, []).append(node.start_point[0])
 
 
 def _import_names(captures: Captures) -> Iterator[Node]:

@@ -106,7 +106,7 @@ class PythonResolver:
             return self._guesses.member(reference.path, reference.name)
         if binding.via == via:
             return binding
-        return Binding(binding.state, binding.targets, binding.module, via, binding.origin)
+        return replace(binding, via=via)
 
     def _receiver(self, reference: Reference, receiver: str) -> tuple[Value, int | None]:
         """What a receiver is, and the import that brings its first name in."""
@@ -197,7 +197,7 @@ class PythonResolver:
             unit=item.unit,
         )
         named = self._named(item)
-        return _link(reference, Binding(named.state, named.targets))
+        return _link(reference, replace(named, via=None))
 
     def _named(self, item: Import) -> Binding:
         """What the import names: all of `a.b.c`, though it binds `a` only."""
@@ -211,4 +211,4 @@ class PythonResolver:
 
 def _link(reference: Reference, binding: Binding) -> Link:
     targets = binding.targets if len(binding.targets) < 2 else tuple(sorted(binding.targets))
-    return Link(reference, binding.state, targets, binding.via)
+    return Link(reference, binding.state, targets, binding.via, binding.handed)

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agentctx.repo.entry import FileKey
-from agentctx.source import FileSyntax, Import, Reference, Role, Symbol, SymbolKind, Unit, UnitKind
+from agentctx.source import FileSyntax, Import, LocalUse, Reference, Role, Symbol, SymbolKind, Unit, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
 
 _UNIT_KINDS, _SYMBOL_KINDS, _ROLES = tuple(UnitKind), tuple(SymbolKind), tuple(Role)
 _UNIT_NUMBER = {kind: number for number, kind in enumerate(_UNIT_KINDS)}
 _SYMBOL_NUMBER = {kind: number for number, kind in enumerate(_SYMBOL_KINDS)}
 _ROLE_NUMBER = {role: number for number, role in enumerate(_ROLES)}
-_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH = 6, 21, 9, 8
+_UNIT_WIDTH, _SYMBOL_WIDTH, _REFERENCE_WIDTH, _IMPORT_WIDTH, _LOCAL_WIDTH = 6, 21, 9, 8, 4
 
 
 class _Strings(dict[str | None, int]):
@@ -72,7 +72,12 @@ def encode(syntax: FileSyntax) -> bytes:
     for i in syntax.imports:
         imports += (strings[i.module], strings[i.name], strings[i.alias], i.level, i.unit, local[i.scope], i.line)
         imports.append(int(i.exported))
-    whole = [list(strings), units, symbols, references, imports, syntax.exports, syntax.n_errors, syntax.package]
+    variables: list[Any] = []
+    for v in syntax.locals:
+        variables += (v.unit, strings[v.name], v.line, v.bound)
+    code = [units, symbols, references, imports, variables]
+    exports = [syntax.exports, syntax.export_units]
+    whole = [list(strings), *code, *exports, syntax.n_errors, syntax.package]
     return zlib.compress(json.dumps(whole, separators=(",", ":")).encode(), 1)
 
 
@@ -82,7 +87,8 @@ def decode(data: bytes, file: FileKey) -> FileSyntax:
     Raises:
         ValueError, TypeError, IndexError, zlib.error: the bytes are damaged.
     """
-    strings, units, symbols, references, imports, exports, n_errors, package = json.loads(zlib.decompress(data))
+    strings, *code, exports, export_units, n_errors, package = json.loads(zlib.decompress(data))
+    units, symbols, references, imports, variables = code
     ids = [None if text is None else file.path + text for text in strings]
     return FileSyntax(
         path=file.path,
@@ -93,9 +99,11 @@ def decode(data: bytes, file: FileKey) -> FileSyntax:
         references=tuple(_references(references, file.path, strings, ids)),
         imports=tuple(_imports(imports, file.path, strings, ids)),
         exports=tuple(exports),
+        export_units=tuple(export_units),
         n_errors=n_errors,
         is_test=file.is_test,
         package=package,
+        locals=tuple(_locals(variables, strings)),
     )
 
 
@@ -151,3 +159,8 @@ def _imports(flat: list[int], path: str, strings: Sequence[str], ids: Sequence[A
     for module, name, alias, level, unit, scope, line, exported in _rows(flat, _IMPORT_WIDTH):
         names = (strings[module], strings[name], strings[alias])
         yield Import(path, *names, level, unit, ids[scope], line, bool(exported))
+
+
+def _locals(flat: list[Any], strings: Sequence[Any]) -> Iterator[LocalUse]:
+    for unit, name, line, bound in _rows(flat, _LOCAL_WIDTH):
+        yield LocalUse(unit, strings[name], line, tuple(bound))

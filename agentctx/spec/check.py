@@ -1,19 +1,22 @@
 """What kept text refers to and the selection dropped. Pure; needs no model and no tokens.
 
 A symbol is safe when at least its header is kept; a module when anything of it is; a name that an import brings
-in also needs the import statement. `spec.omissions` adds what can be added. A module of which nothing is kept is a
-note, whoever refers to it: what is used of it is judged name by name.
+in also needs the import statement, and a function's variable a statement that binds it. `spec.omissions` adds what
+can be added. Two things are notes, whoever refers to them: a module of which nothing is kept, since what is used of it
+is judged name by name; and a statement by which a module in between only hands on what is kept itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentctx.prompt import (
-    AbsentImport,
+    AbsentStatement,
     Definition,
     KeptUnit,
+    NeedKind,
     Omission,
     OmissionAction,
     OmissionReport,
@@ -29,6 +32,7 @@ from agentctx.spec.configs import key_of
 from agentctx.spec.index import PromptIndex
 
 SEVERITIES = ("error", "warning", "note", "none")
+_STATEMENTS = ("import", "config", *NeedKind)
 Kept = dict[int, KeptUnit]
 Site = tuple[str, int | None]
 
@@ -57,17 +61,24 @@ def state_of(definition: Definition, kept: Kept) -> SymbolState:
     return SymbolState.KEPT if whole else SymbolState.SIGNATURE
 
 
+def nearest(units: Sequence[int], user: int) -> int:
+    """Of the statements of which one will do, the last before the use, else the first; -1 where there is none."""
+    before = [unit for unit in units if unit < user]
+    return before[-1] if before else next(iter(units), -1)
+
+
 # ---------------------------------------------------------------- what kept text refers to
 
 
 class _What(NamedTuple):
     """One thing that is referred to."""
 
-    kind: str  # 'symbol' | 'ambiguous' | 'unknown' | 'import' | 'config'
+    kind: str  # 'symbol' | 'ambiguous' | 'unknown' | 'import' | 'config', or a NeedKind
     name: str
     symbols: tuple[str, ...] = ()
-    via: int = -1
-    absent: AbsentImport | None = None
+    unit: int = -1  # of a statement or a section
+    either: tuple[int, ...] = ()  # statements of which one will do, `unit` too
+    absent: AbsentStatement | None = None
 
 
 @dataclass(slots=True)
@@ -94,16 +105,21 @@ def _collect(index: PromptIndex, kept: Kept) -> list[_Use]:
                 add(what, how.tier, (link.path or section, link.line))
         for config in index.configs.get(unit, ()):
             if config not in kept or kept[config].why is Why.REPAIRED:
-                add(_What("config", "", via=config), how.tier, (section, None))
+                add(_What("config", "", unit=config), how.tier, (section, None))
     return list(uses.values())
 
 
 def _referred(index: PromptIndex, kept: Kept, link: PromptLink) -> list[_What]:
     found: list[_What] = []
     if link.via is not None and (link.via not in kept or kept[link.via].why is Why.REPAIRED):
-        found.append(_What("import", "", via=link.via))
+        found.append(_What("import", "", unit=link.via))
     if link.absent is not None:
         found.append(_What("import", "", absent=link.absent))
+    for need in link.needs:
+        if not any(unit in kept and kept[unit].why is not Why.REPAIRED for unit in need.units):
+            name = link.name if need.kind is NeedKind.VARIABLE else ""
+            unit = nearest(need.units, link.unit)
+            found.append(_What(need.kind, name, unit=unit, either=need.units, absent=need.absent))
     if link.state is Resolution.EXTERNAL:
         return found
     known = [target for target in link.targets if target in index.document.definitions]
@@ -126,8 +142,8 @@ def _judge(index: PromptIndex, kept: Kept, use: _Use) -> Omission:
     sites = tuple(sorted(use.sites, key=lambda site: (site[0], site[1] or 0)))
     what = use.what
     if what.absent is not None:
-        return _absent_import(what.absent, use, sites)
-    if what.kind in ("import", "config"):
+        return _absent(what.absent, use, sites)
+    if what.kind in _STATEMENTS:
         return _statement_or_section(index, kept, use, sites)
     if what.kind == "symbol":
         return _symbol(index.document.definitions[what.symbols[0]], kept, use, sites)
@@ -167,31 +183,32 @@ def _symbol(definition: Definition, kept: Kept, use: _Use, sites: tuple[Site, ..
 
 
 def _statement_or_section(index: PromptIndex, kept: Kept, use: _Use, sites: tuple[Site, ...]) -> Omission:
-    via = use.what.via
-    unit = index.document.units[via]
-    there = via in kept
+    what = use.what
+    unit = index.document.units[what.unit]
+    there = any(unit in kept for unit in what.either or (what.unit,))
+    name = _section_name if what.kind == "config" else _statement
     return Omission(
         symbol=_place(unit),
-        name=_statement(index.document, via) if use.what.kind == "import" else _section_name(index.document, via),
-        kind=use.what.kind,
+        name=what.name or name(index.document, what.unit),
+        kind=what.kind,
         path=unit.path,
         line=unit.lines.start if unit.lines else None,
         state=SymbolState.KEPT if there else SymbolState.DROPPED,
-        severity="note" if there else _severity(use.tier),
+        severity="note" if there else _of_statement(use),
         action=OmissionAction.REPAIRED if there else OmissionAction.FLAGGED,
         referenced_from=sites,
     )
 
 
-def _absent_import(absent: AbsentImport, use: _Use, sites: tuple[Site, ...]) -> Omission:
+def _absent(absent: AbsentStatement, use: _Use, sites: tuple[Site, ...]) -> Omission:
     return Omission(
         symbol=f"{absent.path}:{absent.line}",
-        name=absent.text,
-        kind="import",
+        name=use.what.name or absent.text,
+        kind=use.what.kind,
         path=absent.path,
         line=absent.line,
         state=SymbolState.DROPPED,
-        severity=_severity(use.tier),
+        severity=_of_statement(use),
         action=OmissionAction.NOT_PACKED,
         referenced_from=sites,
     )
@@ -199,6 +216,10 @@ def _absent_import(absent: AbsentImport, use: _Use, sites: tuple[Site, ...]) -> 
 
 def _severity(tier: int) -> str:
     return "error" if tier <= 1 else "warning"
+
+
+def _of_statement(use: _Use) -> str:
+    return "note" if use.what.kind == NeedKind.REEXPORT else _severity(use.tier)
 
 
 def _common_kind(index: PromptIndex, symbols: tuple[str, ...]) -> str:

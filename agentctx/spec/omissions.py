@@ -11,23 +11,27 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from agentctx.prompt import OmissionReport, PromptDocument, PromptLink, Selection, TokenizedPrompt, Why
+from agentctx.prompt import NeedKind, OmissionReport, PromptDocument, PromptLink, Selection, TokenizedPrompt, Why
 from agentctx.source import Resolution, Role, SymbolKind
-from agentctx.spec.check import check, is_defined
+from agentctx.spec.check import check, is_defined, nearest
 from agentctx.spec.draft import Draft
 from agentctx.spec.index import PromptIndex
 
 __all__ = ["check", "close", "repair", "targets"]
+_RANKS = {NeedKind.VARIABLE: 1, NeedKind.REEXPORT: 3}
 
 
 class Want(NamedTuple):
-    """A unit to add. Sorts by: errors first, real uses before names that are only imported, distance, position."""
+    """A unit to add. Sorts by: errors first, what is used of definitions, then variables, then what is only imported or
+    handed on; distance, position.
+    """
 
     severity: int  # 0 error, 1 warning
-    only_imported: bool
+    rank: int  # 0 a use, 1 a variable, 2 an import's name, 3 a re-export
     distance: int
     unit: int
-    symbol: str  # '' for an import statement or configuration
+    symbol: str  # '' for a statement or configuration
+    either: tuple[int, ...] = ()  # units of which one will do, `unit` too; () where only that one does
 
 
 def repair(
@@ -74,12 +78,16 @@ def wants(draft: Draft, units: Iterable[int], distance: int) -> Iterator[Want]:
         severity = 0 if draft.kept[unit].tier <= 1 else 1
         for link in draft.index.links[unit]:
             for symbol, needed in targets(draft.index, link):
-                want = Want(severity, link.role is Role.IMPORT, distance, needed, symbol)
+                want = Want(severity, 2 if link.role is Role.IMPORT else 0, distance, needed, symbol)
                 if _is_missing(draft, want):
+                    yield want
+            for need in link.needs:
+                want = Want(severity, _RANKS[need.kind], distance, nearest(need.units, unit), "", need.units)
+                if need.units and _is_missing(draft, want):
                     yield want
         for needed in draft.index.configs.get(unit, ()):
             if needed not in draft.kept:
-                yield Want(severity, False, distance, needed, "")
+                yield Want(severity, 0, distance, needed, "")
 
 
 def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:
@@ -96,5 +104,5 @@ def targets(index: PromptIndex, link: PromptLink) -> Iterator[tuple[str, int]]:
 
 def _is_missing(draft: Draft, want: Want) -> bool:
     if not want.symbol:
-        return want.unit not in draft.kept
+        return not any(unit in draft.kept for unit in want.either or (want.unit,))
     return not is_defined(draft.index.document.definitions[want.symbol], draft.kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from agentctx.repo.resolvers.exports import Found
+from agentctx.repo.resolvers.exports import Doors, Found
 from agentctx.repo.resolvers.names import Names
 from agentctx.repo.resolvers.rules import Rules
 from agentctx.repo.resolvers.tables import Ids, Tables
@@ -24,6 +24,7 @@ class Answer:
     state: Resolution
     targets: Ids = ()
     via: int | None = None
+    handed: Doors = ()
 
 
 _EXTERNAL = Answer(Resolution.EXTERNAL)
@@ -99,15 +100,15 @@ class CapturedResolver:
 
     def _answer(self, found: Found) -> Answer:
         if len(found.ids) == 1:
-            return Answer(Resolution.RESOLVED, found.ids, found.via)
+            return Answer(Resolution.RESOLVED, found.ids, found.via, found.handed)
         if found.ids:
             owners = {(self.tables.symbols[id].path, self.tables.symbols[id].qualname) for id in found.ids}
             names = {qualname for _, qualname in owners}
             # Several parts of one definition (overloads, declarations and their definition) are one target.
             state = Resolution.RESOLVED if len(names) == 1 else Resolution.AMBIGUOUS
-            return Answer(state, found.ids[:MAX_CANDIDATES], found.via)
+            return Answer(state, found.ids[:MAX_CANDIDATES], found.via, found.handed)
         if found.space is not None:
-            return Answer(Resolution.RESOLVED, found.space.files[:MAX_CANDIDATES], found.via)
+            return Answer(Resolution.RESOLVED, found.space.files[:MAX_CANDIDATES], found.via, found.handed)
         return Answer(Resolution.EXTERNAL, via=found.via) if found.external else _UNKNOWN
 
     # ------------------------------------------------------------ receivers
@@ -299,4 +300,4 @@ class CapturedResolver:
 
 def _link(reference: Reference, answer: Answer) -> Link:
     targets = answer.targets if len(answer.targets) < 2 else tuple(sorted(set(answer.targets)))
-    return Link(reference, answer.state, targets, answer.via)
+    return Link(reference, answer.state, targets, answer.via, answer.handed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentctx.repo.resolvers.imported import WHOLE
 from agentctx.repo.resolvers.rules import Rules, Space
@@ -13,16 +13,21 @@ from agentctx.source import Import, SymbolKind
 MANY = 4  # files of a module from which on they aren't asked one by one
 MAX_DEPTH = 12  # of re-exports; longer chains are cycles
 MAX_OPEN = 32  # imports that lead to each other
+Doors = tuple[tuple[str, int], ...]  # (path, unit) of statements by which a file hands a name on
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a name means: definitions, a module, something outside of the repository, or (all empty) nothing known."""
+    """What a name means: definitions, a module, something outside of the repository, or (all empty) nothing known.
+
+    `handed`: the statements of other files by which it gets there, as (path, unit).
+    """
 
     ids: Ids = ()
     space: Space | None = None
     external: bool = False
     via: int | None = None  # the import unit that brings it in
+    handed: Doors = ()
 
     def __bool__(self) -> bool:
         return bool(self.ids) or self.space is not None or self.external
@@ -67,7 +72,7 @@ class Exports:
         self._n_open += 1
         found = self._find_import(item)
         self._n_open -= 1
-        found = Found(found.ids, found.space, found.external, item.unit) if found else found
+        found = replace(found, via=item.unit) if found else found
         if self.is_cut:  # what was cut short here may be known when it is asked for by itself
             del self._imported[key]
             self.is_cut = self._n_open > 0
@@ -80,7 +85,7 @@ class Exports:
         for space in spaces:
             if item.name is None or item.name == "*":
                 whole = self.export(space, WHOLE) if item.name is None else NOTHING
-                return Found(whole.ids, space)
+                return Found(whole.ids, space, handed=whole.handed)
             found = self.export(space, item.name) or self._whole_member(space, item.name)
             if found:
                 return self._with_module(found, space) if item.name == "default" else found
@@ -94,12 +99,12 @@ class Exports:
     def _whole_member(self, space: Space, name: str) -> Found:
         """`require('m').name` and `import {name}` of a module that hands out one object."""
         whole = self.export(space, WHOLE) if self._rules.objects and name != "default" else NOTHING
-        return self._inside(Found(whole.ids), name) if whole.ids else NOTHING
+        return _behind(whole.handed, self._inside(Found(whole.ids), name)) if whole.ids else NOTHING
 
     def _with_module(self, main: Found, space: Space) -> Found:
         """An object that a module hands out as its default has what the module defines as members: `{a, b}`."""
         is_object = any(self._tables.symbols[id].kind is SymbolKind.CONSTANT for id in main.ids)
-        return Found(main.ids, space) if is_object else main
+        return Found(main.ids, space, handed=main.handed) if is_object else main
 
     def export(self, space: Space, name: str, depth: int = 0) -> Found:
         """What a module hands out under a name, also by re-exports."""
@@ -149,13 +154,15 @@ class Exports:
     def _listed(self, path: str, name: str) -> Found:
         """By the file's export list: `public:local`."""
         file = self._tables.files.get(path)
-        for entry in file.exports if file is not None else ():
+        for entry, unit in zip(file.exports, file.export_units, strict=True) if file is not None else ():
             public, _, renamed = entry.partition(":")
             local = renamed or public
             if (public == name or (public, name) == (WHOLE, "default")) and (path, local) not in self._open:
                 self._open.add((path, local))
                 try:
-                    return self._dotted(path, None, local)
+                    found = self._dotted(path, None, local)
+                    brought = ((path, found.via),) if found.via is not None else ()
+                    return _behind(((path, unit), *brought), found)
                 finally:
                     self._open.discard((path, local))
         return NOTHING
@@ -166,11 +173,16 @@ class Exports:
             return NOTHING
         for item in file.imports if name in self._tables.imports[path] else ():
             if item.alias == name and self._rules.hands_on(item):
-                return self.imported(item)
+                return _behind(((path, item.unit),), self.imported(item))
         for item in self._tables.stars[path]:
             if not item.alias and self._rules.hands_on(item):
                 for space in self._rules.spaces(item):
                     found = self.export(space, name, depth + 1)
                     if found:
-                        return found
+                        return _behind(((path, item.unit),), found)
         return NOTHING
+
+
+def _behind(doors: Doors, found: Found) -> Found:
+    """What was found by way of statements of other files."""
+    return replace(found, handed=tuple(dict.fromkeys((*doors, *found.handed)))) if found else found

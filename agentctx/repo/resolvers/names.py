@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from agentctx.repo.resolvers.classes import Classes
 from agentctx.repo.resolvers.exports import EXTERNAL, NOTHING, Exports, Found
@@ -57,7 +58,7 @@ class Names:
         if not self.rules.global_names or not found.ids or any(symbols[id].path == path for id in found.ids):
             return found
         others = self._anywhere(path, symbols[found.ids[0]].qualname)
-        return Found(tuple(dict.fromkeys((*found.ids, *others))), via=found.via)
+        return Found(tuple(dict.fromkeys((*found.ids, *others))), via=found.via, handed=found.handed)
 
     def _candidates(self, path: str, scope: str | None, name: str) -> Iterator[Found]:
         here = self.tables.by_file[path]
@@ -70,8 +71,8 @@ class Names:
         if item is not None and item.scope is None and self.rules.objects:
             own = tuple(id for id in own if self.tables.symbols[id].kind is not SymbolKind.CONSTANT)  # `x = require()`
         yield Found(own)
-        if item is not None:
-            yield self.imported(item)
+        if item is not None:  # how it got to the import is for the import to say
+            yield replace(self.imported(item), handed=())
         for prefix in dict.fromkeys((*prefixes, *self.rules.prefixes(path), "")):
             yield Found(self._visible(path, f"{prefix}.{name}" if prefix else name))
         for star in self.tables.stars[path]:
@@ -128,7 +129,7 @@ class Names:
         for space in self.rules.spaces(star):
             found = self.export(space, name)
             if found:
-                return Found(found.ids, found.space, found.external, star.unit)
+                return replace(found, via=star.unit)
         return NOTHING
 
     def imported(self, item: Import) -> Found:
@@ -164,7 +165,7 @@ class Names:
             if not inner:
                 deeper = self.rules.submodules(_as_import(found.space, name))
                 inner = Found(space=deeper[0]) if deeper else NOTHING
-            return Found(inner.ids, inner.space, inner.external, found.via) if inner else NOTHING
+            return replace(inner, via=found.via) if inner else NOTHING
         return NOTHING
 
     def _default_member(self, space: Space, name: str) -> Found:

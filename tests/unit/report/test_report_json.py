@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from agentctx import report as package
 from agentctx.edit.candidates import CandidateStatus
 from agentctx.edit.checks import CheckStatus
-from agentctx.prompt import OmissionAction, OmissionReport, PinReason, Section, SymbolState
+from agentctx.prompt import NeedKind, OmissionAction, OmissionReport, PinReason, Section, SymbolState
 from agentctx.report import RunReport, exit_code
 from agentctx.report.model import SCHEMA_VERSION, SEVERITIES, dropped_names, worst
 from agentctx.report.schema import load_schema
@@ -95,7 +95,8 @@ def test_the_schema_knows_the_words_of_the_code() -> None:
     assert unit["section"]["enum"] == [section.value for section in Section]
     assert omission["state"]["enum"] == [state.value for state in SymbolState]
     assert omission["action"]["enum"] == [action.value for action in OmissionAction]
-    assert omission["kind"]["enum"] == [*(kind.value for kind in SymbolKind), "import", "config", "unknown"]
+    statements = ["import", *(kind.value for kind in NeedKind), "config"]
+    assert omission["kind"]["enum"] == [*(kind.value for kind in SymbolKind), *statements, "unknown"]
     assert DEFS["severity"]["enum"] == list(SEVERITIES)
     assert edit["candidates"]["items"]["properties"]["status"]["enum"] == [status.value for status in CandidateStatus]
     assert edit["checks"]["items"]["properties"]["status"]["enum"] == [status.value for status in CheckStatus]

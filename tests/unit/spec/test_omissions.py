@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agentctx.prompt import (
-    AbsentImport,
+    AbsentStatement,
     Definition,
     KeptUnit,
     Omission,
@@ -99,7 +99,7 @@ def test_outside_the_window() -> None:
 
 def test_an_import_outside_the_window_is_said_even_of_what_is_no_part_of_the_repository() -> None:
     b, body, _ = two()
-    statement = AbsentImport("a.py", 1, "import numpy as np")
+    statement = AbsentStatement("a.py", 1, "import numpy as np")
     b.link(body, name="np", state=Resolution.EXTERNAL, role=Role.NAME)
     b.links[-1] = replace(b.links[-1], absent=statement)
     document = b.build()
