@@ -57,6 +57,7 @@ class Role(StrEnum):
     NAME = "name"
     FIXTURE = "fixture"  # a test's parameter that a fixture provides
     MENTION = "mention"  # named in the log or the request
+    STORE = "store"  # an attribute that is assigned to, but for those of `self`
 
 
 class Resolution(StrEnum):

@@ -112,9 +112,7 @@ def expected(removal: Removal) -> Expected:
         whole = document.definitions[thing.name].units if thing.kind == "definition" else ()
         # Go's methods can be there without their type.
         is_cut = not removal.gone.isdisjoint(whole) and removal.before.units.issuperset(whole)
-        if is_cut and is_there(
-            document, Use(-1, thing, ("", None)), left
-        ):
+        if is_cut and is_there(document, Use(-1, thing, ("", None)), left):
             found.halved.add(thing)
     return found
 

@@ -219,7 +219,8 @@ class Bindings:
             if source is not None:
                 behind, door = self._behind(item, source, wanted), (item.path, item.unit)
                 nexts.append((behind, door))
-                own = own or (door if behind == (at, wanted) else None)
+                is_child = behind[1] == wanted and at in (behind[0], self.modules.stub(behind[0]))
+                own = own or (door if is_child else None)
         # What the code doesn't name its stub may.
         nexts += [((stub, wanted), None)] if (stub := self.modules.stub(at)) is not None else []
         nexts += [((child, None), own)] if (child := self.modules.child(at, wanted)) is not None else []

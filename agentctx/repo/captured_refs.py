@@ -93,6 +93,7 @@ class _Gathered(Bound):
     exports: list[tuple[str, Node | None, Node | None, int]] = field(default_factory=list)
     packages: list[Node] = field(default_factory=list)
     quiet: list[Node] = field(default_factory=list)  # what holds no uses
+    variables: list[Node] = field(default_factory=list)  # that can be nothing else
 
 
 def _gather(matches: Matches) -> _Gathered:
@@ -117,6 +118,8 @@ def _gather(matches: Matches) -> _Gathered:
                 out.given.extend((name, nodes[0]) for name in names)
             elif capture == "skip" or capture == "name":
                 out.skipped.update(node.start_byte for node in nodes)
+            elif capture == "variable":
+                out.variables.extend(nodes)
             elif capture == "scope":
                 out.scopes.extend(nodes)
             elif capture in ("unit.import", "import"):
@@ -173,13 +176,13 @@ def _uses(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[_
 
 def _local_variables(data: bytes, gathered: _Gathered, where: Nesting[Scope]) -> Iterator[Seen]:
     """In the order of the file."""
-    for start in sorted(gathered.uses):
-        if start not in gathered.receivers and start not in gathered.skipped:
-            node = gathered.uses[start][0]
-            name = _text(data, node)
-            owner = owner_of(name, where.at(start))
-            if owner is not None:
-                yield Seen(node.start_point[0], name, owner.rows.get(name, ()))
+    named = {start: node for start, (node, _, _) in gathered.uses.items() if start not in gathered.skipped}
+    places = {node.start_byte: node for node in gathered.variables} | named
+    for start in sorted(places.keys() - gathered.receivers.keys()):
+        name = _text(data, places[start])
+        owner = owner_of(name, where.at(start))
+        if owner is not None:
+            yield Seen(places[start].start_point[0], name, owner.rows.get(name, ()))
 
 
 def _imports(

@@ -23,6 +23,7 @@ from agentctx.source import Reference, Role, Symbol
 from agentctx.spans import ByteSpan
 
 _QUOTED_TYPE = re.compile(r"[\w\s.,|\[\]]+")
+_OWN = ("self", "cls")  # whose attributes are defined by assigning to them
 _SUPER = re.compile(r"super\s*\(.*\)", re.DOTALL)
 
 
@@ -114,6 +115,7 @@ class _Roles:
 def _names(data: bytes, captures: Captures, made: Sequence[Scope], exprs: Exprs) -> Iterator[Use]:
     """Uses of identifiers, in file order."""
     skipped = _skipped(captures)
+    stored = _stored(captures)
     attributes = {node.end_byte: node for node in captures.get("ref.attribute", ())}
     patterns = dict(_dotted_patterns(captures))
     roles = _Roles(captures)
@@ -127,7 +129,10 @@ def _names(data: bytes, captures: Captures, made: Sequence[Scope], exprs: Exprs)
         first = node.start_byte if node is not None else patterns.get(end, start)
         if first < start:
             receiver, receiver_type = _receiver(data[first:start], scope, first, node, exprs)
-            yield Use(start, end, name, roles.of(start, end, Role.ATTRIBUTE), receiver, receiver_type)
+            if start not in stored:
+                yield Use(start, end, name, roles.of(start, end, Role.ATTRIBUTE), receiver, receiver_type)
+            elif receiver not in _OWN:
+                yield Use(start, end, name, Role.STORE, receiver, receiver_type)
         elif owner_of(name, scope) is None:
             yield Use(start, end, name, roles.of(start, end, Role.NAME))
 
@@ -140,11 +145,13 @@ def _skipped(captures: Captures) -> frozenset[int]:
     imports = {node.start_byte for node in captures.get("name.dotted", ())}
     in_patterns = {child.start_byte for node in captures.get("ref.dotted", ()) for child in node.named_children}
     starts |= imports - patterns - in_patterns
-    for node in captures.get("ref.store", ()):
-        attribute = node.child_by_field_name("attribute")
-        if attribute is not None:
-            starts.add(attribute.start_byte)
     return frozenset(starts)
+
+
+def _stored(captures: Captures) -> frozenset[int]:
+    """First bytes of attributes that are assigned to."""
+    names = (node.child_by_field_name("attribute") for node in captures.get("ref.store", ()))
+    return frozenset(name.start_byte for name in names if name is not None)
 
 
 def _dotted_patterns(captures: Captures) -> Iterator[tuple[int, int]]:

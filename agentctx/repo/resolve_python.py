@@ -102,6 +102,8 @@ class PythonResolver:
             return EXTERNAL  # `@x.setter`
         value, via = self._receiver(reference, receiver)
         binding = self._members.of(value, reference.name, reference.path) if value else None
+        if reference.role is Role.STORE and (binding is None or binding.state is not Resolution.RESOLVED):
+            return EXTERNAL  # what is assigned to needn't have been there
         if binding is None:
             return self._guesses.member(reference.path, reference.name)
         if binding.via == via:
@@ -197,7 +199,14 @@ class PythonResolver:
             unit=item.unit,
         )
         named = self._named(item)
-        return _link(reference, replace(named, via=None))
+        # A submodule can be imported from its package whatever that says; no import hands on to itself.
+        handed = () if self._is_submodule(item, named) else named.handed
+        others = tuple(door for door in handed if door != (item.path, item.unit))
+        return _link(reference, replace(named, via=None, handed=others))
+
+    def _is_submodule(self, item: Import, named: Binding) -> bool:
+        package = self.bindings.source(item)[0] if item.name is not None and named.module is not None else None
+        return package is not None and self.bindings.modules.child(package, item.name or "") == named.module
 
     def _named(self, item: Import) -> Binding:
         """What the import names: all of `a.b.c`, though it binds `a` only."""

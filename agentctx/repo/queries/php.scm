@@ -70,7 +70,7 @@
 (attribute [(name) @ref.decorator (qualified_name (name) @ref.decorator)])
 
 ; ---- no uses
-(variable_name (name) @skip)
+(variable_name (name) @skip @variable)
 (namespace_definition name: (namespace_name (name) @skip))
 (namespace_use_clause (name) @skip)
 (namespace_use_clause (qualified_name (name) @skip))
@@ -84,5 +84,10 @@
 (property_promotion_parameter type: (_)? @local.type name: (variable_name (name) @local))
 (variadic_parameter name: (variable_name (name) @local))
 (assignment_expression left: (variable_name (name) @local) right: (_) @local.value)
-(foreach_statement (variable_name (name) @local))
+(foreach_statement "as" . (variable_name (name) @local))
+(foreach_statement "as" . (by_ref (variable_name (name) @local)))
+(foreach_statement "as" . (pair (variable_name (name) @local)))
+(foreach_statement "as" . (pair (by_ref (variable_name (name) @local))))
+(list_literal (variable_name (name) @local))
+(list_literal (by_ref (variable_name (name) @local)))
 (catch_clause type: (type_list . (_) @local.type) name: (variable_name (name) @local))

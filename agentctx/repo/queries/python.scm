@@ -86,6 +86,18 @@
 ; `A = Union["B", None]`: strings in it are types, as in an annotation
 (assignment right: (subscript value: (_) @_head
   (#match? @_head "^([A-Za-z_]+[.])?(Union|Optional|Callable|Dict|List|Tuple|Set|Sequence|Mapping|Iterable|Iterator|Type)$")) @ref.alias)
+; `cast("A", x)`, `TypeVar("T", "A", bound="B")`, `NewType("N", "A")`: arguments that are types
+(call function: (_) @_head arguments: (argument_list . (_) @ref.alias)
+  (#match? @_head "^([A-Za-z_]+[.])?(cast|assert_type)$"))
+(call function: (_) @_head arguments: (argument_list . (string) @ref.type-string)
+  (#match? @_head "^([A-Za-z_]+[.])?(cast|assert_type)$"))
+(call function: (_) @_head arguments: (argument_list (string) (_) @ref.alias)
+  (#match? @_head "^([A-Za-z_]+[.])?(TypeVar|NewType)$"))
+(call function: (_) @_head arguments: (argument_list (string) (string) @ref.type-string)
+  (#match? @_head "^([A-Za-z_]+[.])?(TypeVar|NewType)$"))
+(call function: (_) @_head arguments: (argument_list
+    (keyword_argument name: (identifier) @_key value: (string) @ref.type-string))
+  (#match? @_head "^([A-Za-z_]+[.])?(TypeVar|ParamSpec)$") (#any-of? @_key "bound" "default"))
 (generic_type . (identifier) @ref.generic) @ref.generic-type
 (subscript value: [(identifier) (attribute)] @ref.generic) @ref.generic-type
 (assignment left: (attribute) @ref.store)

@@ -85,5 +85,7 @@
 (assignment left: (identifier) @local right: (_) @local.value)
 (operator_assignment left: (identifier) @local)
 (left_assignment_list (identifier) @local)
+(left_assignment_list (rest_assignment (identifier) @local))
+(destructured_left_assignment (identifier) @local)
 (exception_variable (identifier) @local)
 (for pattern: (identifier) @local)

@@ -32,7 +32,8 @@ def render_link(link: Link) -> str:
     name = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
     via = f" via {link.via}" if link.via is not None else ""
     targets = " ".join(link.targets) or "-"
-    return f"{reference.path}:{reference.line} {reference.role} {name} -> {link.state}: {targets}{via}"
+    handed = "".join(f" handed on by {path} {unit}" for path, unit in link.handed)
+    return f"{reference.path}:{reference.line} {reference.role} {name} -> {link.state}: {targets}{via}{handed}"
 
 
 def render(graph: RepoGraph, *, relations: bool) -> str:

@@ -72,12 +72,22 @@ def show_imports(file: SourceFile, syntax: FileSyntax) -> list[str]:
     return [*lines, f"exports: {' '.join(syntax.exports) or '-'}"]
 
 
+def show_variables(file: SourceFile, syntax: FileSyntax) -> list[str]:
+    """Uses of variables that other units of their function bind, with those units' first lines."""
+    lines = [f"{file.path}:"]
+    for use in syntax.locals:
+        bound = ", ".join(str(syntax.units[unit].lines.start) for unit in use.bound)
+        lines.append(f"  {use.line} {use.name} in unit of {syntax.units[use.unit].lines.start}: bound from {bound}")
+    return lines
+
+
 SHOWS = {
     "units": show_units,
     "symbols": show_symbols,
     "definitions": show_definitions,
     "references": show_references,
     "imports": show_imports,
+    "variables": show_variables,
 }
 
 
