@@ -255,6 +255,11 @@ class Bindings:
                 stars.append(star)
         return [*table.imports.get(None, {}).get(name, ()), *stars]
 
+    def setters(self, ids: Iterable[str]) -> tuple[str, ...]:
+        """What is called where the attributes `ids` are assigned to: the properties' setters."""
+        symbols = (self.symbols[id] for id in ids if id in self.symbols)
+        return tuple(id for s in symbols for id in self.tables[s.path].setters.get((s.parent, s.name), ()))
+
     def overloads(self, ids: Iterable[str]) -> tuple[str, ...]:
         """All definitions of the functions `ids`, with their `@overload`s."""
         found: dict[str, None] = {}

@@ -42,6 +42,7 @@ class FileTable:
     stars: list[Import] = field(default_factory=list)
     top: dict[str, Binding | None] = field(default_factory=dict)  # what the module's own names mean, as asked so far
     overloads: dict[tuple[str | None, str], tuple[str, ...]] = field(default_factory=dict)
+    setters: dict[tuple[str | None, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 def make_table(file: FileSyntax) -> FileTable:
@@ -54,6 +55,7 @@ def make_table(file: FileSyntax) -> FileTable:
         table.members.setdefault(parent, {})[name] = _variants(symbols)
         if len(symbols) > 1:
             table.overloads[parent, name] = tuple(s.id for s in symbols if "overload" in _lasts(s))
+            table.setters[parent, name] = tuple(s.id for s in symbols if "setter" in _lasts(s))
     for imported in file.imports:
         if imported.name == "*":
             table.stars.append(imported)

@@ -104,6 +104,8 @@ class PythonResolver:
         binding = self._members.of(value, reference.name, reference.path) if value else None
         if reference.role is Role.STORE and (binding is None or binding.state is not Resolution.RESOLVED):
             return EXTERNAL  # what is assigned to needn't have been there
+        if reference.role is Role.STORE and binding is not None:
+            binding = replace(binding, targets=(*binding.targets, *self.bindings.setters(binding.targets)))
         if binding is None:
             return self._guesses.member(reference.path, reference.name)
         if binding.via == via:

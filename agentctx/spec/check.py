@@ -219,7 +219,11 @@ def _severity(tier: int) -> str:
 
 
 def _of_statement(use: _Use) -> str:
-    return "note" if use.what.kind == NeedKind.REEXPORT else _severity(use.tier)
+    if use.what.kind == NeedKind.REEXPORT:
+        return "note"
+    if use.what.kind == NeedKind.VARIABLE and use.tier > 0:
+        return "warning"  # what a call site is cut from binds its arguments: no part of any interface
+    return _severity(use.tier)
 
 
 def _common_kind(index: PromptIndex, symbols: tuple[str, ...]) -> str:

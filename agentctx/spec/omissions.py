@@ -82,7 +82,8 @@ def wants(draft: Draft, units: Iterable[int], distance: int) -> Iterator[Want]:
                 if _is_missing(draft, want):
                     yield want
             for need in link.needs:
-                want = Want(severity, _RANKS[need.kind], distance, nearest(need.units, unit), "", need.units)
+                how_bad = severity if draft.kept[unit].tier == 0 else 1
+                want = Want(how_bad, _RANKS[need.kind], distance, nearest(need.units, unit), "", need.units)
                 if need.units and _is_missing(draft, want):
                     yield want
         for needed in draft.index.configs.get(unit, ()):

@@ -85,7 +85,8 @@ def check_lost(removal: Removal, after: dict[Thing, Omission], wanted: Expected)
         assert said.state is (SymbolState.AMBIGUOUS if thing.kind == "ambiguous" else SymbolState.DROPPED)
         assert {*said.referenced_from} == {use.place for use in uses}
         is_note = thing.kind in ("ambiguous", "re-export") or said.kind == SymbolKind.MODULE
-        is_error = any(tiers[use.unit] <= 1 for use in uses)
+        worst = 0 if thing.kind == "variable" else 1
+        is_error = any(tiers[use.unit] <= worst for use in uses)
         assert said.severity == ("note" if is_note else "error" if is_error else "warning")
         if thing.kind == "definition":
             definition = removal.document.definitions[thing.name]

@@ -16,7 +16,7 @@ import pytest
 from agentctx.pipeline.refs import parse_focus, parse_test
 from agentctx.pipeline.select import Understood, _pack_input, understand
 from agentctx.pipeline.services import Clock
-from agentctx.prompt import ChatFrame, PromptDocument, Section, Task
+from agentctx.prompt import ChatFrame, NeedKind, PromptDocument, Section, Task
 from agentctx.repo.pack import Frame, Packed, pack
 from agentctx.source import Resolution, UnitKind
 from agentctx.spec.tokens import tokenize
@@ -194,6 +194,11 @@ def consistent(document: PromptDocument, made: Understood) -> None:
         assert lines is not None
         assert lines.holds(link.line)
         assert link.path == units[link.unit].path
+        for need in link.needs:
+            assert bool(need.units) == (need.absent is None)
+            assert link.unit not in need.units
+            if need.kind is NeedKind.VARIABLE:
+                assert {units[unit].path for unit in need.units} <= {link.path}
         if link.via is not None:
             assert units[link.via].kind is UnitKind.IMPORT or b"import" in document.unit_text(link.via)
             assert units[link.via].path == link.path

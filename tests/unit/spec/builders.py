@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from agentctx.prompt import (
     Definition,
+    Need,
     PackFacts,
     PromptDocument,
     PromptFile,
@@ -144,11 +145,11 @@ class Builder:
         via: int | None = None,
         state: Resolution = Resolution.RESOLVED,
         name: str | None = None,
+        needs: tuple[Need, ...] = (),
     ) -> None:
         called = name or targets[0].split("::")[-1].split(".")[-1]
-        self.links.append(
-            PromptLink(unit, called, role, state, tuple(sorted(targets)), self.units[unit].path, unit + 1, via)
-        )
+        place = (self.units[unit].path, unit + 1)
+        self.links.append(PromptLink(unit, called, role, state, tuple(sorted(targets)), *place, via, needs=needs))
 
     def frame(self, request: int = 20) -> None:
         """System prompt first; request and tail last. Call after everything else but `build`."""

@@ -10,6 +10,8 @@ from agentctx.prompt import (
     AbsentStatement,
     Definition,
     KeptUnit,
+    Need,
+    NeedKind,
     Omission,
     OmissionAction,
     OmissionReport,
@@ -107,6 +109,66 @@ def test_an_import_outside_the_window_is_said_even_of_what_is_no_part_of_the_rep
     assert row(omission) == ("a.py:1", "dropped", "error", "not-packed")
     assert (omission.name, omission.kind, omission.path, omission.line) == ("import numpy as np", "import", "a.py", 1)
     assert omission.referenced_from == (("a.py", body + 1),)
+
+
+def needing(kind: NeedKind) -> tuple[PromptDocument, int, tuple[int, int], int]:
+    """f's body uses `x`, which needs one of two statements before it or the one after; the body, those, that."""
+    b, body, _ = two()
+    first, second = (b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,)) for _ in range(2))
+    user = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,))
+    last = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,))
+    need = Need(kind, (first, second, last))
+    b.link(user, name="x", role=Role.NAME, state=Resolution.EXTERNAL, needs=(need,))
+    return b.build(), user, (first, second), last
+
+
+@pytest.mark.parametrize(("tier", "severity"), [(0, "error"), (1, "warning"), (3, "warning")])
+def test_a_variable_needs_one_of_the_statements_that_bind_it(tier: int, severity: str) -> None:
+    document, user, (first, second), last = needing(NeedKind.VARIABLE)
+    [omission] = check(document, keep(document, {user: tier})).omissions
+    assert row(omission) == (f"a.py:{second + 1}", "dropped", severity, "flagged")  # the last one before the use
+    assert (omission.name, omission.kind) == ("x", "variable")
+    assert omission.referenced_from == (("a.py", user + 1),)
+    for one in (first, second, last):
+        assert rows(check(document, keep(document, {user: tier, one: 3}))) == []
+
+
+@pytest.mark.parametrize("tier", [0, 1, 3])
+def test_a_statement_that_only_hands_a_name_on_is_a_note(tier: int) -> None:
+    document, user, (_, second), _ = needing(NeedKind.REEXPORT)
+    [omission] = check(document, keep(document, {user: tier})).omissions
+    assert row(omission) == (f"a.py:{second + 1}", "dropped", "note", "flagged")
+    assert (omission.name, omission.kind) == (document.unit_text(second).decode().strip(), "re-export")
+
+
+def test_a_statement_outside_the_window_is_said() -> None:
+    b, body, _ = two()
+    need = Need(NeedKind.VARIABLE, (), AbsentStatement("a.py", 7, "x = g()"))
+    b.link(body, name="x", state=Resolution.EXTERNAL, role=Role.NAME, needs=(need,))
+    document = b.build()
+    [omission] = check(document, keep(document, {body: 0})).omissions
+    assert row(omission) == ("a.py:7", "dropped", "error", "not-packed")
+    assert (omission.name, omission.kind, omission.path, omission.line) == ("x", "variable", "a.py", 7)
+
+
+@pytest.mark.parametrize("kind", list(NeedKind))
+def test_repair_adds_the_nearest_statement_and_only_that(kind: NeedKind) -> None:
+    document, user, (_, second), _ = needing(kind)
+    before = keep(document, {user: 1})
+    selection, report = repair(document, by_bytes(document), before)
+    assert selection.units - before.units == {second}
+    assert rows(report) == [(f"a.py:{second + 1}", "kept", "note", "repaired")]
+
+
+def test_repair_adds_none_where_another_one_came_with_something_else() -> None:
+    b, body, _ = two()
+    first, second = (b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,)) for _ in range(2))
+    b.link(body, name="x", state=Resolution.EXTERNAL, role=Role.NAME, needs=(Need(NeedKind.VARIABLE, (first, second)),))
+    b.link(body, name="np", state=Resolution.EXTERNAL, role=Role.NAME, via=first)
+    document = b.build()
+    selection, _ = repair(document, by_bytes(document), keep(document, {body: 1}))
+    assert first in selection.units
+    assert second not in selection.units
 
 
 def test_ambiguous_until_all_candidates_are_kept() -> None:
