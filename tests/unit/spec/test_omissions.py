@@ -113,7 +113,7 @@ def test_an_import_outside_the_window_is_said_even_of_what_is_no_part_of_the_rep
 
 def needing(kind: NeedKind) -> tuple[PromptDocument, int, tuple[int, int], int]:
     """f's body uses `x`, which needs one of two statements before it or the one after; the body, those, that."""
-    b, body, _ = two()
+    b, _, _ = two()
     first, second = (b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,)) for _ in range(2))
     user = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,))
     last = b.unit(10, UnitKind.STATEMENT, path="a.py", spine=(0,))
