@@ -8,6 +8,10 @@ from agentctx.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("agentctx.cli.bench.calibrate:calibrate", "Learn which of a drafter's heads find the code to edit."),
+    "fidelity": (
+        "agentctx.cli.bench.fidelity:fidelity",
+        "How well a model still expects real fixes when it reads a part of the prompt.",
+    ),
     "fuzz": ("agentctx.cli.bench.fuzz:fuzz", "Whether broken files and logs are read without a fault."),
     "index": ("agentctx.cli.bench.index:index", "How fast the index is: cold, warm, one file saved."),
     "omissions": (
@@ -17,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
     "train-rank": ("agentctx.cli.bench.train_rank:train_rank", "Learn a ranking from bug fixes in histories."),
+    "ttft": ("agentctx.cli.bench.ttft:ttft", "Time to the first token with selection, as a share of dense prefill."),
     "whole": ("agentctx.cli.bench.whole:whole", "Whether what a selection keeps is whole and parses."),
 }
 
