@@ -9,6 +9,8 @@ Rules:
   name is the omission's, the last part of its symbol or of a candidate, or a word of the import statement; or the
   file calls the omission's symbol by that name on that line (`export {output as infer}`). Reported on the line: from
   that very line; statements of several lines cost there.
+- A name that a library's module hasn't got is no name of the repository: kept text without `assert sys.platform ==
+  "win32"` imports from `ctypes` what other systems don't have. A library is what no file or folder has the name of.
 - Where the module of `from m import a` isn't there, `a` is what is missed; of `import m` and `from m import *` it
   is `m`. A name that a module hasn't got, and a module, are also reported by the omission of a module, or of the
   statement by which one hands names on, that the very line refers to.
@@ -121,8 +123,20 @@ class Measured:
     reported: int
     on_line: int  # of these, from the very line
     known: int  # that the oracle misses in the whole repository, too
+    outside: int  # that it misses in a library
     broken: int  # files of trees that it can't parse
     silent: tuple[Silent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the whole repository says: names that the oracle misses there; by file the names of its definitions and
+    imports; (file, name) of what is imported from libraries.
+    """
+
+    missed: frozenset[Key]
+    names: Mapping[str, frozenset[str]]
+    outside: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +162,12 @@ def measure(request: Request, oracle: MissingOracle, services: Services, say: Ca
     files = {path: index.data[path] for path, syntax in index.graph.files.items() if syntax.language in languages}
     whole = without_stubs(files, index.data)
     names = {path: _names_of(index.graph.files[path]) for path in files}
+    ours = frozenset(part.partition(".")[0] for path in index.data for part in path.split("/"))
+    outside = frozenset((path, name) for path in files for name in from_outside(index.graph.files[path], ours))
     symbols = [symbol for symbol in index.graph.symbols.values() if symbol.path in files]
     extra = {path: data for path, data in index.data.items() if path.rpartition("/")[2] == "package.json"}
     known = frozenset(one.key for one in read_trees(oracle, {WHOLE: whole}, extra)[WHOLE].missed)
-    total = Measured(oracle.name, request.language, 0, 0, 0, 0, 0, 0, 0, 0, ())
+    total = Measured(oracle.name, request.language, 0, 0, 0, 0, 0, 0, 0, 0, 0, ())
     batch: list[Selected] = []
     for number, selected in enumerate(selections(request, symbols, services), 1):
         if selected is None:
@@ -161,7 +177,7 @@ def measure(request: Request, oracle: MissingOracle, services: Services, say: Ca
         if len(batch) == BATCH or number == request.selections:
             readings = read_trees(oracle, {_name(one): one.files for one in batch}, extra)
             for one in batch:
-                total = judged(total, one, readings[_name(one)], known, names)
+                total = judged(total, one, readings[_name(one)], Known(known, names, outside))
             batch = []
             say(f"{number} of {request.selections}: {total.missed} names missed, {len(total.silent)} silent")
     return total
@@ -207,6 +223,17 @@ def _names_of(syntax: FileSyntax) -> frozenset[str]:
     return frozenset((*(symbol.name for symbol in syntax.symbols), *imported))
 
 
+def from_outside(syntax: FileSyntax, ours: frozenset[str]) -> frozenset[str]:
+    """The names that a file imports from modules that no file or folder of the repository (`ours`) has the name of."""
+    imported: dict[str, bool] = {}
+    for item in syntax.imports:
+        if item.name is not None:
+            top = re.split(r"[./]", item.module.removeprefix("@"))[0]
+            outside = not item.level and bool(top) and top not in ours
+            imported[item.name] = imported.get(item.name, True) and outside
+    return frozenset(name for name, outside in imported.items() if outside)
+
+
 def _name(selected: Selected) -> str:
     return f"s{selected.number:05}"
 
@@ -229,12 +256,12 @@ def judged(
     total: Measured,
     selected: Selected,
     reading: Reading,
-    known: frozenset[Key],
-    names: Mapping[str, frozenset[str]],
+    known: Known,
 ) -> Measured:
-    """`total` with one selection more. `names`: of definitions and imports, by file."""
+    """`total` with one selection more."""
     sound = [one for one in dict.fromkeys(reading.missed) if one.path not in reading.broken]
-    missed = {one.key: one for one in sound if one.key not in known}
+    outside = {one.key for one in sound if one.module and (one.path, one.name) in known.outside} - known.missed
+    missed = {one.key: one for one in sound if one.key not in known.missed and one.key not in outside}
     reported = on_line = 0
     silent = []
     for one in missed.values():
@@ -242,7 +269,7 @@ def judged(
         reported += bool(sites)
         on_line += one.line in sites
         if not sites:
-            kind = _kind(one, selected, names.get(one.path, frozenset()))
+            kind = _kind(one, selected, known.names.get(one.path, frozenset()))
             silent.append(Silent(selected.number, selected.focus, selected.budget, one, kind))
     return replace(
         total,
@@ -251,7 +278,8 @@ def judged(
         missed=total.missed + len(missed),
         reported=total.reported + reported,
         on_line=total.on_line + on_line,
-        known=total.known + len({one.key for one in sound} & known),
+        known=total.known + len({one.key for one in sound} & known.missed),
+        outside=total.outside + len(outside),
         broken=total.broken + len(reading.broken),
         silent=(*total.silent, *silent),
     )

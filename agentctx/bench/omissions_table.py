@@ -13,7 +13,8 @@ def as_text(found: Measured, seed: int) -> str:
     kinds = Counter(one.kind for one in found.silent)
     lines = [
         f"{found.language}, {found.oracle}: {found.selections} selections, {found.files} files of kept text",
-        f"{found.missed} names missed by the oracle ({found.known} more that it misses in the whole repository)",
+        f"{found.missed} names missed by the oracle ({found.known} more that it misses in the whole repository, "
+        f"{found.outside} of libraries)",
         f"{found.reported} reported, {found.on_line} of them on the line",
         f"{len(found.silent)} silent" + "".join(f", {n} {kind}" for kind, n in sorted(kinds.items())),
     ]

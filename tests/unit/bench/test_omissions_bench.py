@@ -18,12 +18,14 @@ from agentctx.bench.missing_python import PyrightMissing, class_names, pyright_m
 from agentctx.bench.missing_typescript import TscMissing, tsc_missing, type_names
 from agentctx.bench.omissions import (
     WHOLE,
+    Known,
     Measured,
     Missed,
     Reading,
     Request,
     Selected,
     covered,
+    from_outside,
     judged,
     measure,
 )
@@ -33,11 +35,13 @@ from agentctx.cli.bench.omissions import omissions
 from agentctx.cli.services import CliServices
 from agentctx.errors import UnavailableError, UsageError
 from agentctx.prompt import Omission, OmissionAction, PromptDocument, PromptFile, Section, SymbolState
+from agentctx.repo.parse import parse
 from agentctx.source import UnitKind
 from agentctx.spans import LineSpan
+from tests.unit_checks import source
 
 PYTHON = frozenset({"python"})
-EMPTY = Measured("oracle", "python", 0, 0, 0, 0, 0, 0, 0, 0, ())
+EMPTY = Measured("oracle", "python", 0, 0, 0, 0, 0, 0, 0, 0, 0, ())
 
 
 def omission(symbol: str, name: str, **more: object) -> Omission:
@@ -110,7 +114,7 @@ def test_what_an_omission_covers() -> None:
 
 def judge(missed: Missed, *omissions: Omission, **more: object) -> Measured:
     selected = Selected(7, "a.py#f", 500, {"a.py": b""}, omissions, **more)  # type: ignore[arg-type]
-    return judged(EMPTY, selected, Reading((missed, missed)), frozenset(), {"a.py": frozenset({"f"})})
+    return judged(EMPTY, selected, Reading((missed, missed)), Known(frozenset(), {"a.py": frozenset({"f"})}))
 
 
 def test_reported_only_with_the_name_and_from_the_file() -> None:
@@ -145,6 +149,38 @@ def test_a_name_that_a_re_export_gives() -> None:
     assert silent.kind == "re-export"
 
 
+def test_a_statement_that_hands_on_covers_its_line() -> None:
+    handed = omission("pk/__init__.py:1", "from .b import *", kind="re-export", referenced_from=(("a.py", 3),))
+    assert judge(Missed("a.py", 3, "f", "", module=True), handed).reported == 1
+    assert judge(Missed("a.py", 4, "f", "", module=True), handed).reported == 0
+
+
+def test_what_a_library_has_not_got_does_not_count() -> None:
+    missed = Missed("a.py", 3, "windll", "", module=True)
+    selected = Selected(0, "a.py#f", 500, {"a.py": b""}, ())
+    known = Known(frozenset(), {}, frozenset({("a.py", "windll")}))
+    found = judged(EMPTY, selected, Reading((missed,)), known)
+    assert (found.missed, found.outside, found.silent) == (0, 1, ())
+    bare = judged(EMPTY, selected, Reading((replace(missed, module=False),)), known)  # a use of the name still counts
+    assert (bare.missed, bare.outside) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "outside"),
+    [
+        (
+            "a.py",
+            "from ctypes import windll, c_int\nfrom . import b\nfrom pk.x import y\nimport os\n",
+            {"windll", "c_int"},
+        ),
+        ("a.py", "try:\n    from lib import x\nexcept ImportError:\n    from pk import x\n", set()),
+        ("a.ts", 'import { a } from "lib";\nimport { b } from "./c";\nimport { d } from "@pk/e";\n', {"a"}),
+    ],
+)
+def test_what_comes_from_a_library(path: str, text: str, outside: set[str]) -> None:
+    assert from_outside(parse(source(path, text)), frozenset({"a", "b", "c", "pk"})) == outside
+
+
 def test_a_local_variable_is_silent_and_told_apart() -> None:
     [silent] = judge(Missed("a.py", 3, "x", "")).silent
     assert silent.kind == "local"
@@ -153,9 +189,9 @@ def test_a_local_variable_is_silent_and_told_apart() -> None:
 def test_what_is_known_and_what_is_broken_does_not_count() -> None:
     missed = Missed("a.py", 3, "f", "")
     selected = Selected(0, "a.py#f", 500, {"a.py": b""}, ())
-    found = judged(EMPTY, selected, Reading((missed,)), frozenset({missed.key}), {})
+    found = judged(EMPTY, selected, Reading((missed,)), Known(frozenset({missed.key}), {}))
     assert (found.missed, found.known, found.silent) == (0, 1, ())
-    found = judged(EMPTY, selected, Reading((missed,), frozenset({"a.py"})), frozenset(), {})
+    found = judged(EMPTY, selected, Reading((missed,), frozenset({"a.py"})), Known(frozenset(), {}))
     assert (found.missed, found.broken, found.silent) == (0, 1, ())
 
 
