@@ -11,6 +11,7 @@ import click
 
 from agentctx import settings
 from agentctx.cli.output import echo_json
+from agentctx.errors import UsageError
 
 if TYPE_CHECKING:
     from agentctx.bench.cases import Case
@@ -94,6 +95,8 @@ def replay(
         for case in read_cases(cases, logs)
         if (not repos or case.repo in repos) and (not languages or case.language in languages)
     ]
+    if drafter is None:
+        _refuse_without_drafter()
     given = {"rank_model": rank_model, "calibration": calibration, "engine": engine}
     options = settings.load(None, given, os.environ).options
     if drafter is not None:
@@ -109,6 +112,18 @@ def replay(
     for row in rows:
         if row.error is not None:
             click.echo(f"  {row.case} at {row.budget}: {row.error}", err=True)
+
+
+_OF_DRAFTERS = ("scorers", "keeps", "ways", "window", "calibration", "timed", "work", "engine")
+
+
+def _refuse_without_drafter() -> None:
+    """Raises: UsageError: an option was given that says nothing without --drafter."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
+        if given and option.name in _OF_DRAFTERS:
+            raise UsageError(f"{option.opts[0]} needs --drafter")
 
 
 @dataclass(frozen=True, slots=True)

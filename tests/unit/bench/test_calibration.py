@@ -17,6 +17,7 @@ from spec_prompts import make_prompt
 from agentctx.bench import calibrate as bench
 from agentctx.bench.calibration import gather, learn
 from agentctx.bench.calibration.features import GROUPS, Task, head_features, task
+from agentctx.bench.calibration.learn import _Choice, lightest
 from agentctx.bench.calibration.logistic import balanced, fit
 from agentctx.bench.calibration.probe_fit import fit_probe
 from agentctx.bench.calibration.shoot import shoot
@@ -30,7 +31,7 @@ from agentctx.spec.engines import reference
 from agentctx.spec.engines.reference_model import DecoderConfig
 from agentctx.spec.scorers import make
 from agentctx.spec.scorers.base import Asked
-from agentctx.spec.scorers.calibration import from_json
+from agentctx.spec.scorers.calibration import Fusion, from_json
 
 CONFIG = DecoderConfig(260, n_layers=3, max_position=1024)
 DRAFTER = reference.drafter_from(reference.tiny_engine(config=CONFIG))
@@ -264,3 +265,16 @@ def test_tasks_leave_support_and_empty_units_out() -> None:
     assert one.heads.shape == (len(one.units), 3 * 3 * 4)
     assert task(shot, 2).heads.shape[1] == 3 * 2 * 4
     np.testing.assert_allclose(one.states.mean(axis=0), 0, atol=1e-5)
+
+
+def test_the_lightest_weights_that_cannot_be_told_from_the_best() -> None:
+    def choice(heads: float, probe: float, *recalls: float) -> _Choice:
+        return _Choice(Fusion(0.1, heads, probe), (), np.array(recalls))
+
+    best = choice(0.6, 0.7, 0.5, 0.9, 0.7, 0.7)
+    near = choice(0.1, 0.2, 0.6, 0.8, 0.6, 0.75)  # 0.0125 behind, with a standard error of 0.04
+    far = choice(0.0, 0.2, 0.4, 0.8, 0.6, 0.6)  # each a tenth behind
+    same = choice(0.2, 0.1, 0.6, 0.8, 0.6, 0.7)  # as light as `near`, and worse
+    assert lightest([far, best, near]) is near
+    assert lightest([far, best]) is best
+    assert lightest([same, far, near, best]) is near

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from agentctx.bench import scored as bench
 from agentctx.bench.baselines import bm25_scores, random_scores
 from agentctx.bench.cases import Case, read_cases
 from agentctx.bench.scored import CODE, PROMPT, ScoredRow, Setting, scored, seconds_of
 from agentctx.bench.scored_table import cell, data, paired, table
+from agentctx.cli.bench.replay import replay
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.spec.scorers import LEARNED, SCORERS
@@ -158,3 +160,14 @@ def test_closure_is_over_all_definitions() -> None:
     rows = [replace(row, need=n, have=1.0) for n, row in enumerate(rows_of("rank", [1.0, 1.0]), 1)]
     assert cell(rows).closure == 2 / 3
     assert cell(rows_of("rank", [1.0])).closure is None
+
+
+@pytest.mark.parametrize(
+    "given", [["--scorer", "icr"], ["--keep", "0.3"], ["--way", "prompt"], ["--window", "900"], ["--calibration", "f"],
+              ["--timed", "0"], ["--work", "w"], ["--engine", "torch"]],
+)  # fmt: skip
+def test_what_only_a_drafter_hears_is_refused_without_one(case: tuple[Case, Path], given: list[str]) -> None:
+    cases = case[1].parent / "cases.jsonl"
+    done = CliRunner().invoke(replay, ["--cases", str(cases), "--mirrors", str(case[1]), *given])
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == f"{given[0]} needs --drafter"
