@@ -125,14 +125,15 @@ def choose(
     count: Count,
     room: int,
     budget: int,
+    tests: Sequence[UnitKey] = (),
 ) -> Choice:
     """Fill `room` tokens. `count` counts units of files with the task's tokenizer; `links` are those of each unit;
-    `offered` comes best first; `budget` is what will be kept in the end."""
+    `offered` comes best first; `budget` is what will be kept in the end; `tests`: units that have been packed."""
     chooser = Chooser(graph, links, count, room)
     targets, guessed = targets_of(located, ranking, graph, budget)
     _about(chooser, graph, links, located, targets, guessed=guessed)
     _fill(chooser, offered, int(room * CHUNK_SHARE))
-    _signatures(chooser, graph, links)
+    _signatures(chooser, graph, links, [*tests, *_in_order(chooser, offered)])
     _fill(chooser, offered, room)
     units = {path: frozenset(chosen) for path, chosen in sorted(chooser.chosen.units.items())}
     scores = {
@@ -256,9 +257,10 @@ def links_by_unit(graph: RepoGraph) -> dict[UnitKey, list[Link]]:
 _SIGNED = (Role.CALL, Role.BASE, Role.TYPE, Role.DECORATOR, Role.NAME, Role.ATTRIBUTE)
 
 
-def _signatures(chooser: Chooser, graph: RepoGraph, links: Mapping[UnitKey, list[Link]]) -> None:
-    """Headers of what the chosen code refers to, then of what those headers refer to."""
-    todo = _chosen_keys(chooser)
+def _signatures(
+    chooser: Chooser, graph: RepoGraph, links: Mapping[UnitKey, list[Link]], todo: Sequence[UnitKey]
+) -> None:
+    """Headers of what the units `todo` refer to, then of what those headers refer to; tests have their own place."""
     seen = set(todo)
     while todo:
         wanted: dict[UnitKey, None] = {}
@@ -279,5 +281,8 @@ def _header(graph: RepoGraph, symbol: str) -> UnitKey:
     return (found.path, found.header)
 
 
-def _chosen_keys(chooser: Chooser) -> list[UnitKey]:
-    return [(path, unit) for path, units in sorted(chooser.chosen.units.items()) for unit in sorted(units)]
+def _in_order(chooser: Chooser, offered: Sequence[Offer]) -> list[UnitKey]:
+    """The chosen units: what the task is about, then offers, the best first."""
+    offers = {(one.path, unit): None for one in offered for unit in one.units if chooser.chosen.has((one.path, unit))}
+    whole = [(path, unit) for path, units in sorted(chooser.chosen.units.items()) for unit in sorted(units)]
+    return [*(key for key in whole if key not in offers), *offers]

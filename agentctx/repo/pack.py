@@ -54,12 +54,13 @@ def pack(given: PackInput, frame: Frame, tokenizer: Tokenizer, window: int, budg
     count = counter(given, tokenizer)
     blocks_before, blocks_after, notes = _fixed_blocks(given, frame, tokenizer, window, links)
     tests = {block.file.path for block in blocks_after if block.file is not None}
+    tested = [piece.key for block in blocks_after if block.file is not None for piece in block.pieces if piece.lines]
     fixed = _count_blocks([*blocks_before, *blocks_after], tokenizer)
     room = max(0, window - fixed)
     query = task_query(given.task, given.evidence, test_text(given.graph, given.data, given.located))
     offered = offers(given.graph.files, given.data, given.ranking, query, Limits(budget, room))
     for spare in (*_SPARE, window, 0):
-        choice = choose(given.graph, links, given.located, given.ranking, offered, count, room, budget)
+        choice = choose(given.graph, links, given.located, given.ranking, offered, count, room, budget, tested)
         code = _code_blocks(given, choice, tests)
         made = assemble([*blocks_before, *code, *blocks_after])
         n_tokens = _count_units(made, tokenizer)

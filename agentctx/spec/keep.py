@@ -15,7 +15,7 @@ from agentctx.spec.omissions import close
 from agentctx.spec.select import Float64, SelectOptions, fill, keep_pins
 from agentctx.spec.topup import top_up
 
-RESERVE = 0.12  # of the limit, for signatures of what is kept by score
+RESERVE = 0.2  # of the limit, for signatures of what is kept by score
 LEAD_REPAIRS = 0.05  # of the limit, for signatures of what was pinned on a lead only, before anything is kept by score
 
 
