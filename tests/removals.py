@@ -10,10 +10,11 @@ the request or the log uses the sections of the configuration that it names. Of 
 - an ambiguous name is lost when all of its candidates were there and one isn't any more: it may be the one meant.
 
 Each of these is named as a finding, with all the places that use it, and as an error where one of these was kept in
-the first two tiers (a variable: in the first; a module and a re-export are notes). Nothing else becomes a finding:
-what nobody uses (the body of a failing test, a base that no kept header names) can be taken away and is not missed, a
-body is no omission either: its definition is kept as a signature now instead of whole. What only units that were taken
-away used is not spoken of any more. All other lines of the report stay as they were, but for the places that are gone.
+the first two tiers (a variable: in the first, else as a note; a module and a re-export as notes). Nothing else becomes
+a finding: what nobody uses (the body of a failing test, a base that no kept header names) can be taken away and is not
+missed, a body is no omission either: its definition is kept as a signature now instead of whole. What only units that
+were taken away used is not spoken of any more. All other lines of the report stay as they were, but for the places
+that are gone.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A symbol is safe when at least its header is kept; a module when anything of it is; a name that an import brings
 in also needs the import statement, and a function's variable a statement that binds it. `spec.omissions` adds what
-can be added. Two things are notes, whoever refers to them: a module of which nothing is kept, since what is used of it
-is judged name by name; and a statement by which a module in between only hands on what is kept itself.
+can be added. Three things are notes: a module of which nothing is kept, since what is used of it is judged name by
+name; a statement by which a module in between only hands on what is kept itself; and a variable of a function that was
+cut on purpose (of one that is to be kept whole it is an error).
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def _of_statement(use: _Use) -> str:
     if use.what.kind == NeedKind.REEXPORT:
         return "note"
     if use.what.kind == NeedKind.VARIABLE and use.tier > 0:
-        return "warning"  # what a call site is cut from binds its arguments: no part of any interface
+        return "note"  # what a call site is cut from binds its arguments: no part of any interface
     return _severity(use.tier)
 
 

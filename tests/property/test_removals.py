@@ -85,8 +85,9 @@ def check_lost(removal: Removal, after: dict[Thing, Omission], wanted: Expected)
         assert said.state is (SymbolState.AMBIGUOUS if thing.kind == "ambiguous" else SymbolState.DROPPED)
         assert {*said.referenced_from} == {use.place for use in uses}
         is_note = thing.kind in ("ambiguous", "re-export") or said.kind == SymbolKind.MODULE
-        worst = 0 if thing.kind == "variable" else 1
-        is_error = any(tiers[use.unit] <= worst for use in uses)
+        is_variable = thing.kind == "variable"
+        is_error = any(tiers[use.unit] <= (0 if is_variable else 1) for use in uses)
+        is_note = is_note or (is_variable and not is_error)
         assert said.severity == ("note" if is_note else "error" if is_error else "warning")
         if thing.kind == "definition":
             definition = removal.document.definitions[thing.name]

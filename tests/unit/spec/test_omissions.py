@@ -122,7 +122,7 @@ def needing(kind: NeedKind) -> tuple[PromptDocument, int, tuple[int, int], int]:
     return b.build(), user, (first, second), last
 
 
-@pytest.mark.parametrize(("tier", "severity"), [(0, "error"), (1, "warning"), (3, "warning")])
+@pytest.mark.parametrize(("tier", "severity"), [(0, "error"), (1, "note"), (3, "note")])
 def test_a_variable_needs_one_of_the_statements_that_bind_it(tier: int, severity: str) -> None:
     document, user, (first, second), last = needing(NeedKind.VARIABLE)
     [omission] = check(document, keep(document, {user: tier})).omissions
