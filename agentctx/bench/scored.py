@@ -24,7 +24,9 @@ from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import Float32, Section, TokenizedPrompt
 from agentctx.repo.pack import Frame
+from agentctx.source import Resolution, Role, SymbolKind
 from agentctx.spec.draft import Draft, unit_sizes
+from agentctx.spec.index import PromptIndex
 from agentctx.spec.protocols import Drafter
 from agentctx.spec.scorers import make
 from agentctx.spec.scorers.base import Asked, Scorer
@@ -41,7 +43,10 @@ Lines = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """One case, scorer, way of selecting and keep rate. `have` of `need` definitions that the fix calls are kept."""
+    """One case, scorer, way of selecting and keep rate. `have` of `need` definitions that the fix calls are kept.
+
+    `prompt`: of the repository's `names` that kept code and tests use, `safe` ones are kept or there as a signature.
+    """
 
     case: str
     repo: str
@@ -52,6 +57,8 @@ class ScoredRow:
     all: float = 0.0
     need: int = 0
     have: float = 0.0
+    names: float = 0.0
+    safe: float = 0.0
     error: str | None = None
 
 
@@ -178,9 +185,11 @@ def _rows(
     for name, tries in by_name.items():
         for way in setting.ways:
             for keep in setting.keeps:
-                kept = [_kept(fitter, scores, keep, way) for scores in tries]
+                chosen = [_kept(fitter, scores, keep, way) for scores in tries]
+                kept = [lines_of(tokenized, units) for units in chosen]
                 hits = [len(case.gold_lines & lines) for lines in kept]
                 have = [sum(not lines.isdisjoint(of) for of in places.values()) for lines in kept]
+                used = [names_used(fitter.index, units) if way == PROMPT else (0, 0) for units in chosen]
                 yield ScoredRow(
                     case=case.id,
                     repo=case.repo,
@@ -191,18 +200,35 @@ def _rows(
                     all=float(np.mean([hit == len(case.gold_lines) for hit in hits])),
                     need=len(places),
                     have=float(np.mean(have)),
+                    names=float(np.mean([names for names, _ in used])),
+                    safe=float(np.mean([safe for _, safe in used])),
                 )
 
 
-def _kept(fitter: Fitter, scores: Float64, keep: float, way: str) -> Lines:
-    if way == PROMPT:
-        limit = max(1, int(np.ceil(keep * fitter.tokenized.n_tokens)))
-        try:
-            units = fitter.select(scores, limit)[0].units
-        except AgentctxError:
-            return frozenset()  # less than what is never dropped
-        return lines_of(fitter.tokenized, units)
-    return lines_of(fitter.tokenized, code_units(fitter, scores, keep))
+def _kept(fitter: Fitter, scores: Float64, keep: float, way: str) -> frozenset[int]:
+    if way != PROMPT:
+        return code_units(fitter, scores, keep)
+    limit = max(1, int(np.ceil(keep * fitter.tokenized.n_tokens)))
+    try:
+        return fitter.select(scores, limit)[0].units
+    except AgentctxError:
+        return frozenset()  # less than what is never dropped
+
+
+def names_used(index: PromptIndex, units: frozenset[int]) -> tuple[int, int]:
+    """Definitions that kept code and tests use (no modules; to be imported is no use), and those of them whose header
+    is kept."""
+    document = index.document
+    used = {
+        target
+        for unit in units
+        if document.units[unit].section in (Section.CODE, Section.EDITED, Section.TESTS)
+        for link in index.links[unit]
+        if link.state is Resolution.RESOLVED and link.role is not Role.IMPORT
+        for target in link.targets
+        if document.definitions[target].kind is not SymbolKind.MODULE
+    }
+    return len(used), sum(document.definitions[target].header in units for target in used)
 
 
 def code_units(fitter: Fitter, scores: Float64, keep: float) -> frozenset[int]:

@@ -15,23 +15,28 @@ ROUNDS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Means over cases; a case with an error counts as nothing kept. `closure`: of the definitions that fixes call."""
+    """Means over cases; a case with an error counts as nothing kept. `closure`: of the definitions that fixes call.
+
+    `safe`: of the names that kept code uses, those that are kept or there as a signature; None where it isn't known.
+    """
 
     n: int
     recall: float
     all: float
     closure: float | None
     errors: int
+    safe: float | None = None
 
 
 def cell(rows: Sequence[ScoredRow]) -> Cell:
-    need = sum(row.need for row in rows)
+    need, names = sum(row.need for row in rows), sum(row.names for row in rows)
     return Cell(
         n=len(rows),
         recall=float(np.mean([row.recall for row in rows])),
         all=float(np.mean([row.all for row in rows])),
         closure=sum(row.have for row in rows) / need if need else None,
         errors=sum(row.error is not None for row in rows),
+        safe=sum(row.safe for row in rows) / names if names else None,
     )
 
 
@@ -60,6 +65,13 @@ def _lines(rows: Sequence[ScoredRow], seconds: Mapping[str, float], against: Seq
             time = f"{seconds[scorer]:6.1f}" if scorer in seconds else f"{'':6}"
             yield f"  {scorer:16} {time}  " + "  ".join(_shown(one) for one in cells)
         scorers = _by(of_way, "scorer")
+        if any(row.names for row in of_way):
+            yield "  of the names that kept code uses, kept or as a signature:"
+            for scorer, own in scorers.items():
+                safe = (cell([row for row in own if row.keep == keep]).safe for keep in keeps)
+                yield f"  {scorer:24} " + "  ".join(
+                    f"{one:^17.3f}" if one is not None else f"{'-':^17}" for one in safe
+                )
         for scorer in (name for name in scorers if name not in ("random", "bm25", "rank")):
             for other in (name for name in against if name in scorers):
                 yield from _difference(scorers[scorer], scorers[other], keeps, scorer, other)

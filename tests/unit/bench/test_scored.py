@@ -12,15 +12,19 @@ from click.testing import CliRunner
 from agentctx.bench import scored as bench
 from agentctx.bench.baselines import bm25_scores, random_scores
 from agentctx.bench.cases import Case, read_cases
-from agentctx.bench.scored import CODE, PROMPT, ScoredRow, Setting, scored, seconds_of
+from agentctx.bench.scored import CODE, PROMPT, ScoredRow, Setting, names_used, scored, seconds_of
 from agentctx.bench.scored_table import cell, data, paired, table
 from agentctx.cli.bench.replay import replay
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
+from agentctx.prompt import Section
+from agentctx.source import Role, UnitKind
+from agentctx.spec.index import PromptIndex
 from agentctx.spec.scorers import LEARNED, SCORERS
 from tests.engines.engine_models import MODELS, build, describe
 from tests.trees import Repo
 from tests.unit.pipeline.test_with_models import TinyModel, TinyServices
+from tests.unit.spec.builders import Builder
 
 CODE_FILE = "def add(a, b):\n    return a - b\n\n\n" + "".join(
     f"def other_{n}(value):\n    result = value * {n}\n    return result + {n}\n\n\n" for n in range(12)
@@ -171,3 +175,31 @@ def test_what_only_a_drafter_hears_is_refused_without_one(case: tuple[Case, Path
     done = CliRunner().invoke(replay, ["--cases", str(cases), "--mirrors", str(case[1]), *given])
     assert isinstance(done.exception, UsageError)
     assert done.exception.message == f"{given[0]} needs --drafter"
+
+
+def test_names_that_kept_code_uses_and_which_of_them_are_there() -> None:
+    b = Builder()
+    file = b.file("a.py")
+    f = b.define("a.py::f", file)
+    b.define("a.py::g", file)
+    b.define("a.py::only_imported", file)
+    b.absent("far.py::h")
+    request = b.unit(10, UnitKind.REQUEST, section=Section.REQUEST)
+    for target, role in (("a.py::g", Role.CALL), ("far.py::h", Role.NAME), ("a.py::only_imported", Role.IMPORT)):
+        b.link(f.units[1], target, role=role)
+    b.link(request, "a.py::f", role=Role.MENTION)
+    index = PromptIndex(b.build())
+    header = index.document.definitions["a.py::g"].header
+    assert header is not None
+    assert names_used(index, frozenset({file, *f.units, request})) == (2, 0)
+    assert names_used(index, frozenset({file, *f.units, header})) == (2, 1)
+    assert names_used(index, frozenset({request})) == (0, 0)
+
+
+def test_the_share_of_names_is_shown_by_scorer_and_keep_rate() -> None:
+    rows = [ScoredRow("c", "r", "rank", PROMPT, keep, names=10, safe=10 * keep) for keep in (0.2, 0.5)]
+    shown = table(rows, {})
+    assert "of the names that kept code uses, kept or as a signature:" in shown
+    assert ["rank", "0.200", "0.500"] in [line.split() for line in shown.splitlines()]
+    assert cell(rows[:1]).safe == 0.2
+    assert cell([replace(rows[0], way=CODE, names=0.0, safe=0.0)]).safe is None
