@@ -25,7 +25,7 @@ from agentctx.spec.scorers.queries import (
     null_of,
 )
 
-FAIR = Aggregate(Kind.SUM, 0.5)
+FAIR = Aggregate(Kind.SUM, 0.75)
 # (group, layer) -> float32 (H,), or of the first heads; a number for all heads alike; None = the layer isn't used
 Weigh = Callable[[str, int], Float32 | float | None]
 
