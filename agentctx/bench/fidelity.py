@@ -26,17 +26,15 @@ import numpy as np
 
 from agentctx import vcs
 from agentctx.assemble import restrict
-from agentctx.bench.cases import Case, checked_out, mirror
-from agentctx.bench.replay import task_of
+from agentctx.bench.cases import Case, mirror
+from agentctx.bench.packed import packed
 from agentctx.bench.scored import lines_of
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError, UsageError
 from agentctx.pipeline.decide import refuse_tokenizers, scorer_of
 from agentctx.pipeline.fit import Fitter
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
-from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.services import Services
 from agentctx.prompt import Float32, Int32, SparsePrompt, TokenizedPrompt, readonly
-from agentctx.repo.pack import Frame
 from agentctx.spec.protocols import Drafter, Engine
 from agentctx.spec.scorers import make
 from agentctx.spec.scorers.base import Asked, Scorer
@@ -101,12 +99,13 @@ def measure(request: Request, services: Services, say: Say) -> Iterator[Row]:
         if done == request.count:
             return
         try:
-            fitter = _packed(case, request, main, services)
+            clone = mirror(request.clones, case.repo)
+            fitter = packed(case, clone, request.window, options, services, main.tokenizer, main)[1]
             if not case.gold_lines <= lines_of(
                 fitter.tokenized, frozenset(range(len(fitter.tokenized.document.units)))
             ):
                 continue
-            answer = answer_of(mirror(request.clones, case.repo), case)
+            answer = answer_of(clone, case)
             ids = np.asarray(engine.tokenizer.encode(answer)[0][: request.answer], np.int32)
             rows = list(reader.rows(case, fitter, ids))
         except AgentctxError as error:
@@ -125,14 +124,6 @@ def in_turn(cases: Sequence[Case]) -> list[Case]:
         turns.append(seen.setdefault(case.repo, 0))
         seen[case.repo] += 1
     return [case for _, case in sorted(zip(turns, cases, strict=True), key=lambda pair: pair[0])]
-
-
-def _packed(case: Case, request: Request, main: Model, services: Services) -> Fitter:
-    options = replace(request.options, window=request.window, budget=max(1, request.window // 2))
-    with checked_out(mirror(request.clones, case.repo), case) as tree:
-        understood = understand(tree, task_of(case, tree), services, Clock(), options=options)
-        frame = Frame(system=SYSTEM, request=DEFAULT_REQUEST)
-        return window_of(understood, frame, options, main, main.tokenizer, Clock())[1]
 
 
 def answer_of(clone: Path, case: Case) -> str:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from agentctx.bench.baselines import bm25_scores, random_scores
-from agentctx.bench.cases import Case, checked_out, mirror, needed
-from agentctx.bench.replay import task_of
+from agentctx.bench.cases import Case, mirror, needed
+from agentctx.bench.packed import packed
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory, memo_key
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
-from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.services import Model, Services
 from agentctx.prompt import Float32, Section, TokenizedPrompt
-from agentctx.repo.pack import Frame
 from agentctx.source import Resolution, Role, SymbolKind
 from agentctx.spec.draft import Draft, unit_sizes
 from agentctx.spec.index import PromptIndex
@@ -150,13 +148,9 @@ def _packed(
     case: Case, clones: Path, setting: Setting, services: Services, options: RunOptions
 ) -> tuple[Fitter, Places]:
     """The window of a case, and where the definitions stand that its fix calls."""
-    options = replace(options, budget=max(1, setting.window // 2), window=setting.window)
     clone = mirror(clones, case.repo)
-    with checked_out(clone, case) as tree:
-        understood = understand(tree, task_of(case, tree), services, Clock(), options=options)
-        places = needed(clone, case, understood.index.data) if case.language == "py" else {}
-        frame = Frame(system=SYSTEM, request=DEFAULT_REQUEST)
-        return window_of(understood, frame, options, None, setting.model.tokenizer, Clock())[1], places
+    understood, fitter = packed(case, clone, setting.window, options, services, setting.model.tokenizer)
+    return fitter, needed(clone, case, understood.index.data) if case.language == "py" else {}
 
 
 def _drafter(setting: Setting, scorers: Sequence[Scorer]) -> Drafter:
