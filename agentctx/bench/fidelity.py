@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ import numpy as np
 
 from agentctx import vcs
 from agentctx.assemble import restrict
+from agentctx.bench.bootstrap import interval, shown
 from agentctx.bench.cases import Case, mirror
 from agentctx.bench.packed import packed
+from agentctx.bench.pair import pair_of
 from agentctx.bench.scored import lines_of
 from agentctx.config import RunOptions
-from agentctx.errors import AgentctxError, UsageError
-from agentctx.pipeline.decide import refuse_tokenizers, scorer_of
+from agentctx.errors import AgentctxError
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.services import Services
 from agentctx.prompt import Float32, Int32, SparsePrompt, TokenizedPrompt, readonly
@@ -46,7 +47,6 @@ DENSE, OURS, TOKENS, TEXT = "dense", "ours", "tokens", "text"
 PAPER = "specprefill"
 CHUNK = 32  # of the paper
 AROUND = 3  # lines before and after a change in a SEARCH block
-ROUNDS = 2000
 Say = Callable[[str], None]
 
 
@@ -85,13 +85,7 @@ def measure(request: Request, services: Services, say: Say) -> Iterator[Row]:
         ModelUnavailable, NotEnoughMemory, EngineUnavailable: a model can't be loaded.
     """
     options = request.options
-    if options.model is None or options.drafter == "none":
-        raise UsageError("bench fidelity needs --model and --drafter")
-    main = services.model(options.model, options, request.window)
-    small = services.model(options.drafter, options, request.window)
-    refuse_tokenizers(replace(options, text_level=False), main.tokenizer, small.tokenizer)
-    scorer, why, _ = scorer_of(options, small.info, itself=main.info.folder == small.info.folder)
-    say(f"scorer {scorer.name} ({why})")
+    main, small, scorer = pair_of("bench fidelity", options, request.window, services, say)
     engine = main.load_engine()
     reader = _Reader(engine, small.load_drafter(None), scorer, request)
     done = 0
@@ -244,11 +238,7 @@ def _cells(rows: Sequence[Row]) -> Mapping[tuple[float, str], list[Row]]:
 
 def _difference(rows: Sequence[Row], others: Sequence[Row]) -> str:
     by_case = {row.case: row.nll for row in others}
-    differences = np.array([row.nll - by_case[row.case] for row in rows])
-    rng = np.random.default_rng(0)
-    means = differences[rng.integers(0, len(differences), (ROUNDS, len(differences)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return f"{differences.mean():+.3f} [{low:+.3f}, {high:+.3f}]"
+    return shown(interval([row.nll - by_case[row.case] for row in rows]))
 
 
 def data(rows: Sequence[Row]) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from agentctx.bench.bootstrap import interval, shown
 from agentctx.bench.scored import ScoredRow
-
-ROUNDS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,7 @@ def cell(rows: Sequence[ScoredRow]) -> Cell:
 def paired(rows: Sequence[ScoredRow], others: Sequence[ScoredRow]) -> tuple[float, float, float]:
     """The mean difference of recall, case by case, and its 95 % interval by bootstrap over cases."""
     by_case = {row.case: row.recall for row in others}
-    differences = np.array([row.recall - by_case[row.case] for row in rows])
-    rng = np.random.default_rng(0)
-    means = differences[rng.integers(0, len(differences), (ROUNDS, len(differences)))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    return float(differences.mean()), float(low), float(high)
+    return interval([row.recall - by_case[row.case] for row in rows])
 
 
 def table(rows: Sequence[ScoredRow], seconds: Mapping[str, float], against: Sequence[str] = ("rank", "bm25")) -> str:
@@ -84,8 +79,7 @@ def _difference(
 ) -> Iterator[str]:
     said = []
     for keep in keeps:
-        mean, low, high = paired([r for r in rows if r.keep == keep], [r for r in others if r.keep == keep])
-        said.append(f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]")
+        said.append(shown(paired([r for r in rows if r.keep == keep], [r for r in others if r.keep == keep])))
     yield f"  {scorer} - {other}: " + "  ".join(said)
 
 

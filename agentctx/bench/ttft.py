@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from agentctx.bench.pair import pair_of
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
-from agentctx.pipeline.decide import refuse_tokenizers, scorer_of
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory
 from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
@@ -122,15 +122,8 @@ def measure(request: Request, services: Services, say: Say) -> Measured:
 
 
 def _load(request: Request, services: Services, say: Say) -> _Loaded:
-    options = request.options
-    if options.model is None or options.drafter == "none":
-        raise UsageError("bench ttft needs --model and --drafter")
-    longest = max(request.tokens)
-    main, drafter = services.model(options.model, options, longest), services.model(options.drafter, options, longest)
-    refuse_tokenizers(replace(options, text_level=False), main.tokenizer, drafter.tokenizer)
-    scorer, why, _ = scorer_of(options, drafter.info, itself=main.info.folder == drafter.info.folder)
+    main, drafter, scorer = pair_of("bench ttft", request.options, max(request.tokens), services, say)
     layers = scorer.depth(drafter.info.n_layers)
-    say(f"scorer {scorer.name} ({why}), {layers} of {drafter.info.n_layers} layers of {drafter.info.name}")
     made = _Loaded(main.load_engine(), drafter.load_drafter(layers), scorer, main, drafter.info.weights_digest)
     ids = np.asarray(made.engine.tokenizer.encode("x = 1\n" * WARM_UP)[0][:WARM_UP], np.int32)
     made.engine.prefill(SparsePrompt(ids, np.arange(len(ids), dtype=np.int32), len(ids)))

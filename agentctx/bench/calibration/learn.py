@@ -141,7 +141,7 @@ def _candidate(shape: Shape, tasks: Sequence[Task], say: Say) -> Candidate:
     for a in HEADS:
         for b in PROBES:
             scores = [r + a * h + b * p for r, h, p in zip(rank, heads, probe, strict=True)]
-            choices.append(_Choice(Fusion(FLOOR, a, b), scores, _recalls(tasks, scores)))
+            choices.append(_Choice(Fusion(FLOOR, a, b), scores, _recalls(tasks, scores).mean(axis=1)))
     chosen = lightest(choices[1:])  # the first is the ranking alone
     fusion, hybrid, value = chosen.fusion, chosen.scores, float(chosen.recalls.mean())
     say(f"first {shape.n_layers} layers: {value:.3f} with heads {fusion.heads}, probe {fusion.probe}")
@@ -250,15 +250,14 @@ def _random(tasks: Sequence[Task]) -> list[Float64]:
 
 
 def _recalls(tasks: Sequence[Task], scores: Sequence[Float64]) -> Float64:
-    """Of each task the mean over KEEPS."""
-    found = [np.mean([recall(one, s, keep) for keep in KEEPS]) for one, s in zip(tasks, scores, strict=True)]
+    """float64 (tasks, KEEPS)."""
+    found = [[recall(one, own, keep) for keep in KEEPS] for one, own in zip(tasks, scores, strict=True)]
     return np.array(found, np.float64)
 
 
 def figures_of(tasks: Sequence[Task], scores: Sequence[Float64]) -> Figures:
-    recalls = [[recall(one, found, keep) for keep in KEEPS] for one, found in zip(tasks, scores, strict=True)]
     aucs = [_auc(one.gold > 0, found) for one, found in zip(tasks, scores, strict=True)]
-    return Figures(tuple(np.mean(recalls, axis=0).tolist()), float(np.mean(aucs)))
+    return Figures(tuple(_recalls(tasks, scores).mean(axis=0).tolist()), float(np.mean(aucs)))
 
 
 def recall(one: Task, scores: Float64, keep: float) -> float:
