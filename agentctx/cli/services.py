@@ -55,10 +55,11 @@ class LocalModel:
         return chat_of(self._folder)[0]
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
-        from agentctx.spec.engines import load
+        from agentctx.spec.engines import drafter_engine, load
 
-        module = load(self._engine_name)
-        if self._engine is not None:
+        drafting = drafter_engine(self._engine_name)
+        module = load(drafting)
+        if self._engine is not None and drafting == self._engine_name:
             return module.drafter_from(self._engine, n_layers)
         self._require_memory(n_layers, "the drafter")
         return module.load_drafter(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine_models import MODELS, Oracle, build, describe, oracle_of
+from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, oracle_of
 
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
@@ -23,11 +24,23 @@ def oracle(folder: Path) -> Oracle:
     return oracle_of(folder)
 
 
-@pytest.fixture(scope="session", params=["reference", "torch"])
+# `make test-mlx` and its siblings name the engine that they are for, and fail where it can't be imported.
+UNDER_TEST = os.environ.get("AGENTCTX_TEST_ENGINES", "reference,torch").split(",")
+
+
+@pytest.fixture(scope="session", params=UNDER_TEST)
 def engine_name(request: pytest.FixtureRequest) -> str:
-    if request.param == "torch":
-        pytest.importorskip("torch")
-    return str(request.param)
+    name = str(request.param)
+    if "AGENTCTX_TEST_ENGINES" not in os.environ:
+        for package in engines.ENGINES[name].needs:
+            pytest.importorskip(package)
+    return name
+
+
+@pytest.fixture(scope="session")
+def close(engine_name: str) -> dict[str, float]:
+    """How near an engine's logits must be to the oracle's: arguments of `assert_allclose`."""
+    return TOLERANCES.get(engine_name, CLOSE)
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +52,9 @@ def engine(engine_name: str, folder: Path) -> Engine:
 
 @pytest.fixture(scope="session")
 def make_drafter(engine_name: str, folder: Path) -> Callable[..., Drafter]:
+    if engines.drafter_engine(engine_name) != engine_name:
+        pytest.skip(f"{engine_name} runs no drafter: {engines.drafter_engine(engine_name)} does")
+
     def make(n_layers: int | None = None) -> Drafter:
         return engines.load(engine_name).load_drafter(
             folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder), n_layers=n_layers

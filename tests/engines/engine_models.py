@@ -120,6 +120,9 @@ def oracle_of(folder: Path) -> Oracle:
     return Oracle(model.eval())
 
 
+CLOSE: dict[str, float] = {"rtol": 0, "atol": 1e-4}
+TOLERANCES: dict[str, dict[str, float]] = {}  # engine -> where it differs from CLOSE, and why
+
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "tie_word_embeddings": False},
     "qwen2": {"model_type": "qwen2", "tie_word_embeddings": True, "rope_theta": 1_000_000.0},

@@ -21,28 +21,27 @@ from agentctx.spec.scorers.published import SpecPrefill
 
 IDS = prompt_ids(96, seed=5)
 ALL = np.arange(96)
-CLOSE = {"rtol": 0, "atol": 1e-4}
 
 
-def test_keeping_everything_equals_a_dense_forward(engine: Engine, oracle: Oracle) -> None:
+def test_keeping_everything_equals_a_dense_forward(engine: Engine, oracle: Oracle, close: dict[str, float]) -> None:
     session = engine.prefill(sparse(IDS, ALL))
     assert session.logits.shape == (engine.info.vocab_size,)
-    np.testing.assert_allclose(session.logits, oracle.logits(IDS, ALL)[-1], **CLOSE)
+    np.testing.assert_allclose(session.logits, oracle.logits(IDS, ALL)[-1], **close)
 
 
 @pytest.mark.parametrize("kept", [KEPT, KEPT[3:], np.asarray([95]), np.arange(1, 96, 2)], ids=len)
 def test_sparse_equals_a_dense_forward_with_the_dropped_tokens_masked(
-    engine: Engine, oracle: Oracle, kept: np.ndarray
+    engine: Engine, oracle: Oracle, kept: np.ndarray, close: dict[str, float]
 ) -> None:
-    np.testing.assert_allclose(engine.prefill(sparse(IDS, kept)).logits, oracle.logits(IDS, kept)[-1], **CLOSE)
+    np.testing.assert_allclose(engine.prefill(sparse(IDS, kept)).logits, oracle.logits(IDS, kept)[-1], **close)
 
 
-def test_decoding_continues_at_the_original_length(engine: Engine, oracle: Oracle) -> None:
+def test_decoding_continues_at_the_original_length(engine: Engine, oracle: Oracle, close: dict[str, float]) -> None:
     more = prompt_ids(6, seed=2)
     whole = np.concatenate([IDS, more])
     session = engine.prefill(sparse(IDS, KEPT))
     expected = oracle.logits(whole, np.concatenate([KEPT, np.arange(96, 102)]))[96:]
-    np.testing.assert_allclose(session.extend(more.tolist()), expected, **CLOSE)
+    np.testing.assert_allclose(session.extend(more.tolist()), expected, **close)
     assert session.extend([]).shape == (0, engine.info.vocab_size)
 
 
@@ -67,11 +66,11 @@ def test_a_wrong_position_is_seen(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 16, 42, 43, 44])
-def test_chunked_prefill_equals_one_pass(engine: Engine, chunk: int) -> None:
+def test_chunked_prefill_equals_one_pass(engine: Engine, chunk: int, close: dict[str, float]) -> None:
     one = engine.prefill(sparse(IDS, KEPT), chunk=1000)
     many = engine.prefill(sparse(IDS, KEPT), chunk=chunk)
-    np.testing.assert_allclose(many.logits, one.logits, **CLOSE)
-    np.testing.assert_allclose(many.extend([1, 2, 3]), one.extend([1, 2, 3]), **CLOSE)
+    np.testing.assert_allclose(many.logits, one.logits, **close)
+    np.testing.assert_allclose(many.extend([1, 2, 3]), one.extend([1, 2, 3]), **close)
 
 
 def test_two_sessions_do_not_disturb_each_other(engine: Engine) -> None:
@@ -188,7 +187,12 @@ def test_the_chunk_does_not_change_scores(make_drafter: Callable[..., Drafter], 
 
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_early_exit_equals_a_truncated_model(
-    engine_name: str, engine: Engine, make_drafter: Callable[..., Drafter], oracle: Oracle, n_layers: int
+    engine_name: str,
+    engine: Engine,
+    make_drafter: Callable[..., Drafter],
+    oracle: Oracle,
+    n_layers: int,
+    close: dict[str, float],
 ) -> None:
     """Three ways to run the first layers (option, load, shared weights) and the oracle's truncated model."""
     import copy
@@ -203,7 +207,7 @@ def test_early_exit_equals_a_truncated_model(
         scores = score(drafter, tokenized(IDS), options)
         np.testing.assert_allclose(scores.values, expected, rtol=0, atol=1e-5)
         assert (scores.scorer, scores.n_layers) == ("specprefill", n_layers)
-    np.testing.assert_allclose(engine.prefill(sparse(IDS, ALL)).logits, oracle.logits(IDS, ALL)[-1], **CLOSE)
+    np.testing.assert_allclose(engine.prefill(sparse(IDS, ALL)).logits, oracle.logits(IDS, ALL)[-1], **close)
 
 
 def test_scoring_refuses_long_prompts_and_bad_layers(make_drafter: Callable[..., Drafter]) -> None:

@@ -36,6 +36,7 @@ class EngineEntry:
     module: str
     needs: tuple[str, ...] = ()  # packages
     extra: str | None = None  # of agentctx, that installs them
+    drafts_with: str | None = None  # the engine that runs its drafters; None = itself
 
 
 ENGINES: dict[str, EngineEntry] = {
@@ -53,6 +54,12 @@ def load(name: str) -> EngineModule:
         return cast(EngineModule, import_module(entry.module))
     except (ImportError, OSError, RuntimeError) as error:  # not there, or there and broken
         raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
+
+
+def drafter_engine(name: str) -> str:
+    """The engine that runs the drafter for a main model on engine `name`."""
+    entry = ENGINES.get(name)
+    return name if entry is None or entry.drafts_with is None else entry.drafts_with
 
 
 def available() -> tuple[tuple[str, bool, str], ...]:
