@@ -32,6 +32,7 @@ _MEMBER: dict[str, tuple[str | None, str | None]] = {
     "stable_identifier": (None, None),  # Scala
     "stable_type_identifier": (None, None),
     "nested_type_identifier": ("module", "name"),  # TypeScript
+    "nested_identifier": ("object", "property"),
 }
 # calls: (field of the function or None for the first child, field of the object, field of the name)
 _CALL: dict[str, tuple[str | None, str | None]] = {

@@ -83,6 +83,7 @@
 ; ---- references and bindings
 (type_identifier) @ref.type
 (nested_type_identifier module: (_) @receiver name: (type_identifier) @ref.type)
+(nested_identifier object: (_) @receiver property: (property_identifier) @ref.attribute)
 (extends_clause value: [(identifier) @ref.base (member_expression property: (_) @ref.base)])
 (implements_clause [(type_identifier) @ref.base (generic_type name: (type_identifier) @ref.base)
   (nested_type_identifier name: (_) @ref.base) (generic_type name: (nested_type_identifier name: (_) @ref.base))])
