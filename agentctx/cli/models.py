@@ -114,7 +114,7 @@ def check(drafter: str, model: str, form: str) -> int:
     from agentctx.models.store import resolve
 
     cache = settings.cache_root(os.environ)
-    found = compare(resolve(drafter, cache), resolve(model, cache))
+    found = compare(resolve(drafter, cache), resolve(model, cache), cache=cache)
     if form == "json":
         echo_json({"schema_version": 1, **asdict(found)})
     else:

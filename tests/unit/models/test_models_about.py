@@ -103,7 +103,41 @@ def test_compatibility(tiny_folder: Path, tmp_path: Path) -> None:
     assert text.level == Level.TEXT
     assert all(digest[:12] in text.reasons[0] for digest in text.digests)
     assert text.digests[0] != text.digests[1]
-    assert text.reasons[1] == "mine sees 256 tokens, tiny 512: longer prompts go in windows"
+    assert text.differ == ("code", "indentation")  # both hold `return`
+    assert "probes differ in code, indentation" in text.reasons[0]
+    assert "mine sees 256 tokens, tiny 512: longer prompts go in windows" in text.reasons
+
+
+def test_probes_are_said(tiny_folder: Path) -> None:
+    """Seven texts and two scaffoldings, each with and without special tokens."""
+    same = compare(open_folder(tiny_folder), open_folder(tiny_folder))
+    assert (same.probes, same.differ) == (18, ())
+    assert "of 18 probes all agree" in same.reasons[0]
+    assert [r for r in same.reasons if "rotary positions (default, base 10000), context 512" in r]
+
+
+def test_a_digest_that_promises_too_much_is_found_out(tiny_folder: Path, tmp_path: Path) -> None:
+    """A manifest remembers a digest; the file behind it was changed since."""
+    other = tmp_path / "changed"
+    shutil.copytree(tiny_folder, other)
+    file = other / "tokenizer.json"
+    size, tokenizer = file.stat().st_size, json.loads(file.read_bytes())
+    del tokenizer["model"]["merges"][:2]
+    file.write_bytes(json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode().ljust(size))
+    found = compare(open_folder(other), open_folder(tiny_folder))
+    assert found.digests[0] == found.digests[1]
+    assert found.level == Level.TEXT
+    assert found.reasons[0].endswith("and yet probes differ in code: one of the files is damaged")
+
+
+def test_other_scaffolding_and_windows_are_said(tiny_folder: Path, tmp_path: Path) -> None:
+    other = user_folder(tiny_folder, tmp_path, sliding_window=128, rope_scaling={"rope_type": "yarn", "factor": 4.0})
+    config = json.loads((other / "tokenizer_config.json").read_bytes())
+    config["chat_template"] = config["chat_template"].replace("assistant", "model")
+    (other / "tokenizer_config.json").write_text(json.dumps(config))
+    reasons = " ".join(compare(open_folder(other), open_folder(tiny_folder)).reasons)
+    assert "their chat templates differ" in reasons
+    assert "mine: rotary positions (yarn, base 10000), context 512, attention slides over 128 tokens" in reasons
 
 
 def test_an_encoder_can_not_draft(tiny_folder: Path, tmp_path: Path) -> None:
