@@ -4,6 +4,7 @@
 #   make demo-code     the same on a pair of code models (0.5B drafts, 1.5B edits; 1.6 GB once)
 #   make test          the default suite: no GPU, no hub
 #   make test-editors  the VS Code package and the pre-commit hook; needs node and npm, no torch
+#   make test-mlx      the engine for Apple Silicon (on Linux: on a CPU, tiny models); mlx-lm, and torch to compare with
 #   make lint          ruff, mypy, import contracts
 #
 # PYTHON picks the interpreter; PIP_ARGS goes to pip (an index, a wheelhouse, --no-index). pre-commit makes an
@@ -16,11 +17,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EDITORS := .venv-editors
 EDITORS_READY := $(EDITORS)/.ready
+MLX := .venv-mlx
+MLX_READY := $(MLX)/.ready
 NODE_READY := vscode-ext/node_modules/.ready
 PIP := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-code test test-editors lint format docs clean
+.PHONY: help demo demo-code test test-editors test-mlx lint format docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -45,6 +48,12 @@ $(EDITORS_READY): pyproject.toml
 	@echo "== installing agentctx (without torch), pytest and pre-commit into $(EDITORS)"
 	@$(EDITORS)/bin/python $(PIP) -e . --group editors $(PIP_ARGS)
 	@touch $(EDITORS_READY)
+
+$(MLX_READY): pyproject.toml constraints-dev.txt
+	$(call venv,$(MLX))
+	@echo "== installing agentctx, mlx-lm, torch (it is compared with) and pytest into $(MLX)"
+	@$(MLX)/bin/python $(PIP) -c constraints-dev.txt -e '.[mlx,torch]' --group engines $(PIP_ARGS)
+	@touch $(MLX_READY)
 
 $(NODE_READY): vscode-ext/package.json vscode-ext/package-lock.json
 	@command -v npm >/dev/null || { echo "the editor suite needs node 20 or newer with npm"; exit 1; }
@@ -76,6 +85,10 @@ test-editors: $(EDITORS_READY) $(NODE_READY)
 	@echo "== running the editor suite; pre-commit installs the hook from the package index"
 	@$(EDITORS)/bin/python -m pytest tests/editors
 
+test-mlx: $(MLX_READY)
+	@echo "== running the engine contract on mlx; a test marked 'model' is skipped where smollm2 isn't fetched"
+	@AGENTCTX_TEST_ENGINES=mlx $(MLX)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_mlx.py
+
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
@@ -86,4 +99,4 @@ docs: $(READY)
 	@$(BIN)/python tools/cli_docs.py > docs/cli.md
 
 clean:
-	rm -rf $(VENV) $(EDITORS) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EDITORS) $(MLX) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis

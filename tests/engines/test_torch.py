@@ -267,5 +267,5 @@ print(engines.available()[0])
 
 
 def test_unknown_engines_are_refused() -> None:
-    with pytest.raises(EngineUnavailable, match="no engine 'mlx'"):
-        engines.load("mlx")
+    with pytest.raises(EngineUnavailable, match="no engine 'abacus'"):
+        engines.load("abacus")

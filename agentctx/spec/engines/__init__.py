@@ -41,6 +41,7 @@ class EngineEntry:
 
 ENGINES: dict[str, EngineEntry] = {
     "torch": EngineEntry("agentctx.spec.engines.torch", ("torch", "transformers", "safetensors"), "torch"),
+    "mlx": EngineEntry("agentctx.spec.engines.mlx", ("mlx", "mlx_lm"), "mlx"),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
 }
 

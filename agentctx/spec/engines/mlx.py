@@ -1,0 +1,145 @@
+"""The engine for Apple Silicon: mlx-lm on a local folder. Import it through `engines.load`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.spec.drive import drive
+from agentctx.spec.engines.folder import eos_ids, read_config
+from agentctx.spec.engines.limits import check_read, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.mlx_cache import SeatedCache
+from agentctx.spec.engines.mlx_load import load
+from agentctx.spec.engines.mlx_model import MlxModel
+from agentctx.spec.engines.mlx_runner import MlxRunner
+from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.prefix import PrefixStore
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.reading import ReadFacts, Reading, Sink
+
+BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MlxEngine:
+    """Implements `protocols.Engine`."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    chat: ChatFrame
+    load_seconds: float
+    model: MlxModel
+    eos: frozenset[int]
+
+    @property
+    def caps(self) -> EngineCaps:
+        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> MlxSession:
+        check_sparse(self.info, prompt)
+        started = time.perf_counter()
+        cache = self.model.new_cache(len(prompt.ids))
+        logits = self.model.prefill(prompt, cache, chunk)
+        return MlxSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MlxSession:
+    """Implements `protocols.Session`. The cache is full and never written to: everything runs on copies of it."""
+
+    engine: MlxEngine
+    total: int
+    cache: list[SeatedCache]
+    logits: Float32
+    prefill_seconds: float
+
+    def extend(self, ids: Sequence[int]) -> Float32:
+        if not ids:
+            return np.zeros((0, len(self.logits)), np.float32)
+        cache = self.engine.model.fork(self.cache, 1, len(ids))
+        logits: Float32 = self.engine.model.forward([ids], self.total, cache)[0]
+        return logits
+
+    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+        engine, room = self.engine, room_to_decode(self.engine.info, self.total)
+        n_tokens = self.cache[0].used + min(params.max_new, room)
+        bytes_per_token = sum(layer.bytes_per_token for layer in self.cache)
+        decoding = Decoding(
+            open_rows=lambda rows, extra: _Rows(engine.model, engine.model.fork(self.cache, rows, extra), self.total),
+            decode=engine.tokenizer.decode,
+            eos=engine.eos,
+            room=room,
+            batch=max(1, BATCH_BYTES // (bytes_per_token * max(1, n_tokens))),
+        )
+        return generate(self.logits, n, params, decoding)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Implements `sampling.Rows`."""
+
+    model: MlxModel
+    cache: list[SeatedCache]
+    position: int
+
+    def step(self, tokens: Sequence[int]) -> Float32:
+        logits = self.model.forward([[token] for token in tokens], self.position, self.cache)
+        self.position += 1
+        last: Float32 = logits[:, -1]
+        return last
+
+    def keep(self, rows: Sequence[int]) -> None:
+        for layer in self.cache:
+            layer.select(list(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MlxDrafter:
+    """Implements `protocols.Drafter`."""
+
+    info: ModelInfo
+    tokenizer: Tokenizer
+    load_seconds: float
+    model: MlxModel
+    eos: frozenset[int]
+
+    def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
+        check_read(self.info, ids, reading)
+        started = time.perf_counter()
+        n_layers = layers_to_run(self.info, reading.n_layers)
+        runner = MlxRunner(self.model.first_layers(n_layers), reading.room(len(ids)))
+        n_steps, n_known = drive(runner, ids, reading, self.eos, sink, store)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known)
+
+
+def load_engine(folder: Path, name: str, *, tokenizer: Tokenizer, chat: ChatFrame, info: ModelInfo) -> MlxEngine:
+    """An engine on the model in `folder`. Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable."""
+    started = time.perf_counter()
+    model = load(folder, name, info)
+    eos = eos_ids(folder, read_config(folder), tokenizer)
+    return MlxEngine(info, tokenizer, chat, time.perf_counter() - started, model, eos)
+
+
+def load_drafter(
+    folder: Path, name: str, *, tokenizer: Tokenizer, info: ModelInfo, n_layers: int | None = None
+) -> MlxDrafter:
+    """The first `n_layers` layers (None = all) of the model in `folder`; no other layer is read."""
+    started = time.perf_counter()
+    layers = layers_to_run(info, n_layers)
+    model = load(folder, name, info, n_layers=layers)
+    eos = eos_ids(folder, read_config(folder), tokenizer)
+    own = replace(info, n_layers=layers, n_params=model.n_params)
+    return MlxDrafter(own, tokenizer, time.perf_counter() - started, model, eos)
+
+
+def drafter_from(engine: MlxEngine, n_layers: int | None = None) -> MlxDrafter:
+    """A drafter on the engine's own weights (no second copy), of its first `n_layers` layers (None = all)."""
+    layers = layers_to_run(engine.info, n_layers)
+    model = engine.model.first_layers(layers)
+    info = replace(engine.info, n_layers=layers, n_params=model.n_params)
+    return MlxDrafter(info, engine.tokenizer, 0.0, model, engine.eos)
