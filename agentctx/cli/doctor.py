@@ -85,7 +85,19 @@ def _engines() -> Iterator[Row]:
     from agentctx.spec.engines import available
 
     for name, usable, reason in available():
-        yield Row("engine", "pass" if usable else "warn", f"{name}: {reason}")
+        if name == "mlx" and usable:
+            yield _mlx()
+        else:
+            yield Row("engine", "pass" if usable else "warn", f"{name}: {reason}")
+
+
+def _mlx() -> Row:
+    """Its packages are there: whether it has something to run on, only mlx itself knows."""
+    try:
+        from agentctx.spec.engines.mlx_device import describe, is_slow
+    except (ImportError, OSError, RuntimeError) as error:
+        return Row("engine", "warn", f"mlx: installed, but can't be used: {error}", 'pip install "agentctx[mlx]"')
+    return Row("engine", "warn" if is_slow() else "pass", f"mlx: {describe()}")
 
 
 def _models() -> Iterator[Row]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
+from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
@@ -22,10 +23,19 @@ from agentctx.spec.engines.mlx_library import get_total_parameters, load_model
 from agentctx.spec.engines.mlx_model import MlxModel, out_of_memory
 
 # Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
-SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
-ACTIVATIONS = {"starcoder2": "gelu_pytorch_tanh"}  # what mlx-lm computes, whatever the configuration says; else silu
+SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3"})
+ACTIVATION = "silu"  # what mlx-lm computes for all of these, whatever the configuration says
 ROPES = frozenset({"default", "linear", "llama3"})
-ONLY_DEFAULT_ROPE = frozenset({"phi3", "starcoder2"})  # mlx-lm has no other for them, or none of this format
+FOREIGN = (
+    RuntimeError,
+    MemoryError,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    StrictDataclassError,  # transformers finds a configuration invalid
+)
 PARTLY_ROTARY = frozenset({"phi3"})
 
 
@@ -70,12 +80,10 @@ def _refuse_dropped(config: dict[str, Any], name: str) -> None:
 
 def _dropped(config: dict[str, Any]) -> str | None:
     kind, rope = config["model_type"], config["rope_parameters"]
-    activation = ACTIVATIONS.get(kind, "silu")
-    if config["hidden_act"] != activation:
-        return f"it activates with {config['hidden_act']}, mlx-lm computes {activation} for {kind} models"
-    kinds = ROPES if kind not in ONLY_DEFAULT_ROPE else {"default"}
-    if rope["rope_type"] not in kinds:
-        return f"its rotary embedding is {rope['rope_type']}, tried for {kind} models: {', '.join(sorted(kinds))}"
+    if config["hidden_act"] != ACTIVATION:
+        return f"it activates with {config['hidden_act']}, mlx-lm computes {ACTIVATION} for {kind} models"
+    if rope["rope_type"] not in ROPES:
+        return f"its rotary embedding is {rope['rope_type']}, only these were tried: {', '.join(sorted(ROPES))}"
     if rope.get("partial_rotary_factor", 1.0) != 1.0 and kind not in PARTLY_ROTARY:
         return "its rotary embedding turns a part of each head only"
     return None
@@ -108,7 +116,7 @@ def _mapped(name: str) -> Iterator[None]:
     """Exceptions while loading as ours."""
     try:
         yield
-    except (RuntimeError, MemoryError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except FOREIGN as error:
         if out_of_memory(error):
             raise NotEnoughMemory(f"{name} does not fit into memory: {error}", hint="choose a smaller model") from error
         raise ModelUnavailable(f"{name} can't be loaded: {error}", hint=f"agentctx models check {name}") from error
