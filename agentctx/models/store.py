@@ -9,11 +9,13 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentctx.errors import ModelUnavailable, UnavailableError
 from agentctx.models import hub
+from agentctx.models.exports import remove_export
 from agentctx.models.folder import ModelFolder, open_folder
 from agentctx.models.lock import locked
 from agentctx.models.registry import DEFAULT_ORDER, KNOWN_MODELS, KnownModel, find_known, known, unknown_model
@@ -170,8 +172,11 @@ def default_model(cache: Path) -> str | None:
     return next((name for name in DEFAULT_ORDER if _present(models_dir(cache) / name, name)), None)
 
 
-def remove(name: str, cache: Path) -> int:
-    """Remove a fetched model; returns the bytes freed. Raises ModelUnavailable if it isn't there."""
+def remove(name: str, cache: Path, engines: Sequence[str] = ()) -> int:
+    """Remove a fetched model and its exports for `engines`; returns the bytes freed.
+
+    Raises ModelUnavailable if it isn't there.
+    """
     known(name)
     folder = models_dir(cache)
     path = folder / name
@@ -182,6 +187,7 @@ def remove(name: str, cache: Path) -> int:
             freed = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
             doomed = folder / f".tmp-{name}-removed"
             _clean(folder, name)
+            freed += sum(remove_export(path, engine) for engine in engines)
             os.replace(path, doomed)
             shutil.rmtree(doomed)
             return freed

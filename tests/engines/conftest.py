@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, oracle_of
+from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, oracle_of, prepare
 
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
@@ -45,6 +45,7 @@ def close(engine_name: str) -> dict[str, float]:
 
 @pytest.fixture(scope="session")
 def engine(engine_name: str, folder: Path) -> Engine:
+    prepare(engine_name, folder)
     return engines.load(engine_name).load_engine(
         folder, "tiny", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder)
     )

@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agentctx.models.exports import make_export
+from agentctx.models.folder import ModelFolder
 from agentctx.prompt import PromptDocument, PromptUnit, Section, SparsePrompt, TokenizedPrompt, TokenScores
 from agentctx.source import UnitKind
 from agentctx.spans import ByteSpan
+from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import EOS, VOCAB_SIZE, ByteTokenizer
 from agentctx.spec.protocols import Drafter, ModelInfo
 from agentctx.spec.scorers.base import Asked, Scorer
@@ -122,6 +125,13 @@ def oracle_of(folder: Path) -> Oracle:
 
 CLOSE: dict[str, float] = {"rtol": 0, "atol": 1e-4}
 TOLERANCES: dict[str, dict[str, float]] = {}  # engine -> where it differs from CLOSE, and why
+
+
+def prepare(engine_name: str, folder: Path) -> None:
+    """Whatever an engine needs beside the folder: an export that loses nothing."""
+    if engine_name in engines.exporting():
+        make_export(ModelFolder("tiny", folder, None), engine_name, "float32", engines.load_exporter(engine_name))
+
 
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "tie_word_embeddings": False},

@@ -5,6 +5,7 @@ Only `cli`, `lsp.server` and `bench` choose one; everything else receives the Pr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -37,11 +38,19 @@ class EngineEntry:
     needs: tuple[str, ...] = ()  # packages
     extra: str | None = None  # of agentctx, that installs them
     drafts_with: str | None = None  # the engine that runs its drafters; None = itself
+    exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
 
 
 ENGINES: dict[str, EngineEntry] = {
     "torch": EngineEntry("agentctx.spec.engines.torch", ("torch", "transformers", "safetensors"), "torch"),
     "mlx": EngineEntry("agentctx.spec.engines.mlx", ("mlx", "mlx_lm"), "mlx"),
+    "openvino": EngineEntry(
+        "agentctx.spec.engines.openvino",
+        ("openvino",),
+        "openvino",
+        drafts_with="torch",
+        exporter="agentctx.spec.engines.openvino_export",
+    ),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
 }
 
@@ -51,8 +60,31 @@ def load(name: str) -> EngineModule:
     entry = ENGINES.get(name)
     if entry is None:
         raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
+    return cast(EngineModule, _import(name, entry, entry.module))
+
+
+def load_exporter(name: str) -> Callable[..., Mapping[str, str]]:
+    """What writes a model in the form that engine `name` runs: (source, target, name, weights, work) -> versions.
+
+    Raises EngineUnavailable: unknown, it needs no export, or a package is missing.
+    """
+    entry = ENGINES.get(name)
+    if entry is None or entry.exporter is None:
+        raise EngineUnavailable(
+            f"models aren't exported for engine {name!r}", hint=f"choose one of: {', '.join(exporting())}"
+        )
+    exporter: Callable[..., Mapping[str, str]] = _import(name, entry, entry.exporter).export
+    return exporter
+
+
+def exporting() -> tuple[str, ...]:
+    """The engines that run exports."""
+    return tuple(name for name, entry in ENGINES.items() if entry.exporter is not None)
+
+
+def _import(name: str, entry: EngineEntry, module: str) -> Any:
     try:
-        return cast(EngineModule, import_module(entry.module))
+        return import_module(module)
     except (ImportError, OSError, RuntimeError) as error:  # not there, or there and broken
         raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentctx.errors import ModelUnavailable
-from agentctx.models.weights_digest import SAMPLE_BYTES, SAMPLES, weights_digest
+from agentctx.weights_digest import SAMPLE_BYTES, SAMPLES, weights_digest
 
 
 def written(file: Path, data: bytes) -> Path:
