@@ -151,7 +151,9 @@ def list_(form: str) -> None:
 
 def _exports(folder: ModelFolder | None) -> Iterator[tuple[str, Path, Export | str]]:
     """(engine, path, the export or what is wrong with it) of every export of a model that is there."""
-    for engine in EXPORTING if folder is not None else ():
+    if folder is None:
+        return
+    for engine in EXPORTING:
         path = export_path(folder.path, engine)
         if path.is_dir():
             try:

@@ -10,7 +10,6 @@ from contextlib import contextmanager, redirect_stdout
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import openvino
 
@@ -110,28 +109,23 @@ def _mapped(name: str) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """No tables, bars or advice from the libraries: our stdout is for results. Their settings are put back."""
-    loggers = [logging.getLogger(one) for one in ("nncf", "optimum", "transformers", "openvino")]
-    levels = [logger.level for logger in loggers]
+    from transformers.utils import logging as transformers_logging
+
+    logger = logging.getLogger("nncf")
+    level, verbosity, bars = (
+        logger.level,
+        transformers_logging.get_verbosity(),
+        transformers_logging.is_progress_bar_enabled(),
+    )
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing warns of every branch that it fixes
         try:
-            for logger in loggers:
-                logger.setLevel(logging.ERROR)
-            with _no_bars():
-                yield
+            logger.setLevel(logging.ERROR)
+            transformers_logging.set_verbosity_error()
+            transformers_logging.disable_progress_bar()
+            yield
         finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    from transformers.utils import logging as transformers_logging
-
-    shown: Any = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()
+            logger.setLevel(level)
+            transformers_logging.set_verbosity(verbosity)
+            if bars:
+                transformers_logging.enable_progress_bar()
