@@ -157,11 +157,18 @@ def test_8_bits_stay_near_the_masked_dense_model(smollm2: tuple[Any, Oracle, np.
     expected = oracle.logits(whole, kept)[N - 1 :]
     found = np.concatenate([session.logits[None], session.extend(more)])
     compact = engine.prefill(sparse(ids[KEPT_OF_N], np.arange(len(KEPT_OF_N)))).logits
-    print("int8 off by", np.abs(found - expected).max(), np.abs(found - expected).mean(),
-          "compact off by", np.abs(compact - expected[0]).max(), np.abs(compact - expected[0]).mean())
-    near, far = np.abs(found - expected).mean(), np.abs(compact - expected[0]).mean()
-    assert near < 0.3
-    assert far > 2 * near
+    # Measured: 0.004 to 0.025 at the original positions, 0.097 at compact ones; single logits are off by up to 1.5,
+    # mostly all together, which changes no probability. So divergence is compared, not logits.
+    assert max(divergence(one, other) for one, other in zip(expected, found, strict=True)) < 0.05
+    assert divergence(expected[0], compact) > 0.06
+
+
+def divergence(expected: np.ndarray, found: np.ndarray) -> float:
+    """Kullback-Leibler, in nats, between the distributions of two rows of logits."""
+    logs = [
+        row - row.max() - np.log(np.exp(row - row.max()).sum()) for row in (np.float64(expected), np.float64(found))
+    ]
+    return float((np.exp(logs[0]) * (logs[0] - logs[1])).sum())
 
 
 @pytest.mark.model

@@ -45,17 +45,28 @@ class State:
     arrays: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class OpenVinoModel:
-    """A compiled graph."""
+    """A graph, compiled when it is needed: all requests of a compiled model share its buffers.
+
+    A request that failed leaves the shapes that it was given behind in there, and the next one, of any session, fails
+    or worse. So a compiled model is given up with the first error, and the next run compiles anew.
+    """
 
     name: str
     weights: str
-    compiled: Any
+    graph: Any
+    settings: Mapping[str, str]
+    compiled: Any = None
+
+    def compile(self) -> None:
+        if self.compiled is None:
+            self.compiled = openvino.Core().compile_model(self.graph, "CPU", dict(self.settings))
 
     def run(self, state: State | None = None, rows: int = 1) -> Run:
         """A new request: empty, or `rows` copies of a state."""
         with _mapped(self.name):
+            self.compile()
             request = self.compiled.create_infer_request()
             if state is not None:
                 for variable in request.query_state():
@@ -76,16 +87,19 @@ class Run:
         """float32 (rows, last, V): logits after the last `last` of the ids (rows, n) at `positions` (n,)."""
         ids = np.ascontiguousarray(ids, np.int64)
         rows, n = ids.shape
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": np.ones((rows, self.length + n), np.int64),
+            "position_ids": np.ascontiguousarray(np.broadcast_to(np.asarray(positions, np.int64), (rows, n))),
+            "beam_idx": np.asarray(self.beams, np.int32),
+            _LAST: np.asarray([last], np.int64),
+        }
         with _mapped(self.model.name):
-            self.request.infer(
-                {
-                    "input_ids": ids,
-                    "attention_mask": np.ones((rows, self.length + n), np.int64),
-                    "position_ids": np.ascontiguousarray(np.broadcast_to(np.asarray(positions, np.int64), (rows, n))),
-                    "beam_idx": np.asarray(self.beams, np.int32),
-                    _LAST: np.asarray([last], np.int64),
-                }
-            )
+            try:
+                self.request.infer(inputs)
+            except BaseException:
+                self.model.compiled = None
+                raise
             logits: Float32 = np.array(self.request.get_output_tensor(0).data, np.float32)  # the buffer is reused
         self.length += n
         self.beams = list(range(rows))
@@ -121,7 +135,9 @@ def load_model(folder: Path, name: str) -> OpenVinoModel:
         if not {next(iter(one.get_names()), "") for one in graph.inputs} >= _INPUTS:
             raise EngineUnavailable(f"the graph of {name} lacks one of the inputs {', '.join(sorted(_INPUTS))}")
         _only_last_logits(graph, name)
-        return OpenVinoModel(name, export.weights, openvino.Core().compile_model(graph, "CPU", settings))
+        model = OpenVinoModel(name, export.weights, graph, settings)
+        model.compile()
+        return model
 
 
 def _only_last_logits(graph: Any, name: str) -> None:
