@@ -18,7 +18,7 @@ from agentctx.errors import ModelUnavailable
 from agentctx.exports import WEIGHTS, Export, export_path, find_export
 from agentctx.models.folder import ModelFolder, open_folder
 from agentctx.models.registry import find_known
-from agentctx.spec.engines import exporting
+from agentctx.spec.engines import exporting, load_exporter
 
 EXPORTING = exporting()
 
@@ -62,6 +62,8 @@ def fetch(
 
     if weights is not None and engine is None:
         raise click.UsageError("--weights goes with --engine")
+    if engine is not None:
+        load_exporter(engine)  # says what is missing before gigabytes are fetched
     if engine is not None and find_known(name) is None and local_folder(name) is not None:
         _export(open_folder(Path(name).expanduser().resolve()), engine, weights, force)
         return
@@ -77,7 +79,6 @@ def fetch(
 
 def _export(folder: ModelFolder, engine: str, weights: str | None, force: bool) -> None:
     from agentctx.models.exports import make_export
-    from agentctx.spec.engines import load_exporter
 
     exporter = load_exporter(engine)
     done = make_export(folder, engine, weights or "int8", exporter, force=force, progress=_progress())

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from agentctx.errors import ModelUnavailable, UnavailableError
+from agentctx.exports import export_path
 from agentctx.models.folder import open_folder, verify
 from agentctx.models.registry import DEFAULT_ORDER, known_names
 from agentctx.models.sources import Source
@@ -247,6 +248,17 @@ def test_an_index_can_not_point_outside(tiny_folder: Path, tmp_path: Path) -> No
     (path / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(ModelUnavailable, match="names no files of this folder"):
         open_folder(path)
+
+
+def test_remove_takes_the_exports_along(tiny_folder: Path, tmp_path: Path) -> None:
+    path = put(tiny_folder, tmp_path, "smollm2")
+    for engine in ("one", "other"):
+        export_path(path, engine).mkdir()
+        (export_path(path, engine) / "graph.bin").write_bytes(b"12345")
+    size = sum(file.stat().st_size for file in tiny_folder.iterdir())
+    assert remove("smollm2", tmp_path, ["one"]) == size + 5
+    left = sorted(path.name for path in models_dir(tmp_path).iterdir())
+    assert left == [".smollm2.lock", "smollm2.other"]
 
 
 def test_list_default_and_remove(tiny_folder: Path, tmp_path: Path) -> None:
