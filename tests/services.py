@@ -50,6 +50,9 @@ class PlainServices:
     def model(self, name: str, options: RunOptions, n_tokens: int) -> NoReturn:
         raise ModelUnavailable(f"no model {name}")
 
+    def text_model(self, options: RunOptions) -> None:
+        return None
+
     def default_model(self) -> None:
         return None
 

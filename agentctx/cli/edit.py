@@ -23,7 +23,7 @@ from agentctx.errors import UsageError
 @click.option("--undo", is_flag=True, help="take back the last run that landed, or the run named instead of REQUEST")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given: Any) -> int:
-    """Make the edit that REQUEST asks for with a local model, and check it with the failing test.
+    """Make the edit that REQUEST asks for with a local model or a server's, and check it with the failing test.
 
     \b
     agentctx edit "mean of an empty list is 0" --test tests/test_stats.py::test_empty
@@ -45,7 +45,7 @@ def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given
         raise UsageError("nothing to do", hint="give REQUEST, --test or --log")
     request = EditRequest(made.root, made.task, made.options, apply, baseline)
     with CliServices() as services:
-        report = run_edit(request, services, vcs.clean_environment())
+        report = run_edit(request, services, _checks_environment())
     if form == "json":
         echo_json(report.to_dict())
     else:
@@ -53,6 +53,11 @@ def edit(show: bool, apply: bool, baseline: bool, undo: bool, form: str, **given
 
         click.echo(render_edit(report), nl=False)
     return 1 if report.edit is not None and report.edit.outcome == "failed" else 0
+
+
+def _checks_environment() -> dict[str, str]:
+    """What checks run with: code that a server wrote has no use for the server's key."""
+    return {name: value for name, value in vcs.clean_environment().items() if name != "AGENTCTX_API_KEY"}
 
 
 def _undo(given: dict[str, Any], form: str) -> int:

@@ -29,7 +29,7 @@ SELECTION = (
     "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "rank_model", "cache",
 )  # fmt: skip
 EDITING = (
-    "engine", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",
+    "engine", "url", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",
     "protect",
 )  # fmt: skip
 

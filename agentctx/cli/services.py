@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Self
 
 from agentctx import settings
 from agentctx.config import RunOptions
+from agentctx.errors import UsageError
 from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
-from agentctx.spec.protocols import Drafter, Engine
+from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -94,6 +95,28 @@ class LocalModel:
 
 
 @dataclass(slots=True)
+class RemoteModel:
+    """A model behind a server. Implements `pipeline.services.TextModel`."""
+
+    engine: str
+    url: str
+    model: str | None
+    tokenizer: Tokenizer
+    _key: str | None = field(repr=False)
+    _connected: TextEngine | None = field(default=None, repr=False)
+
+    def connect(self) -> TextEngine:
+        from agentctx.spec.engines import load_text
+
+        if self._connected is None:
+            self._connected = load_text(self.engine).connect(self.url, self.model, key=self._key)
+        return self._connected
+
+
+API_KEYS = ("AGENTCTX_API_KEY", "OPENAI_API_KEY")  # only from the environment: files get committed, flags get logged
+
+
+@dataclass(slots=True)
 class CliServices:
     """Implements `pipeline.services.Services`."""
 
@@ -136,6 +159,20 @@ class CliServices:
             cache = settings.cache_root(self.environment)
             self._models[key] = LocalModel(folder, options.engine, n_tokens, cache, self.progress)
         return self._models[key]
+
+    def text_model(self, options: RunOptions) -> RemoteModel | None:
+        from agentctx.models.counting import tokenizer_or_estimate
+        from agentctx.spec.engines import takes_text
+
+        if not takes_text(options.engine):
+            return None
+        if options.url is None:
+            raise UsageError(
+                f"--engine {options.engine} needs the address of a server", hint="--url http://localhost:8000/v1"
+            )
+        key = next((self.environment[name] for name in API_KEYS if self.environment.get(name)), None)
+        counter = tokenizer_or_estimate(options.tokenizer, settings.cache_root(self.environment))
+        return RemoteModel(options.engine, options.url, options.model, counter, key)
 
     def default_model(self) -> str | None:
         from agentctx.models.store import default_model

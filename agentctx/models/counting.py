@@ -34,6 +34,17 @@ def tokenizer_for(model: str | None, tokenizer_file: str | None, cache: Path) ->
     return EstimateTokenizer() if default is None else _of_model(default, cache)
 
 
+def tokenizer_or_estimate(tokenizer_file: str | None, cache: Path) -> FileTokenizer | EstimateTokenizer:
+    """What counts for a model that isn't here: a local model's tokenizer might count too little.
+
+    Raises:
+        ModelUnavailable: the file is missing or damaged.
+    """
+    if tokenizer_file is None:
+        return EstimateTokenizer()
+    return _of_file(Path(tokenizer_file).expanduser(), tokenizer_file, cache)
+
+
 def tokenizer_of(folder: ModelFolder, *, cache: Path | None = None) -> FileTokenizer:
     """A model folder's own tokenizer."""
     digest = folder.manifest.tokenizer_digest if folder.manifest else None

@@ -119,6 +119,25 @@ def plan(
     )
 
 
+def text_plan(options: RunOptions, drafter: ModelInfo, server: str) -> Plan:
+    """What to do with a drafter whose selection goes to a server as text: what it saves there isn't known here.
+
+    Raises:
+        UsageError: it was not asked for with --text-level.
+        UsageError, EngineUnavailable, ModelUnavailable: see `scorer_of`.
+    """
+    if not options.text_level:
+        raise UsageError(
+            f"{drafter.name} can't select for {server} at token positions: a server takes text",
+            hint="--text-level lets it select text instead; or leave --drafter out",
+        )
+    scorer, why, known = scorer_of(options, drafter)
+    depth = scorer.depth(drafter.n_layers)
+    reason = f"{server} takes text (--text-level); scorer {scorer.name} ({why})"
+    decision = Decision("text", reason, drafter=drafter.name, drafter_layers=depth, scorer=scorer.name)
+    return Plan(decision, True, scorer, depth, f"{scorer.name} {options.drafter_layers} {known}")
+
+
 def refuse_tokenizers(options: RunOptions, main: Tokenizer, drafter: Tokenizer) -> bool:
     """Whether the two tokenizers are the same; two different ones need `--text-level`.
 

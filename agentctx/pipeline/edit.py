@@ -1,7 +1,6 @@
 """From a task to a checked edit: select, prefill, sample, try candidates in worktrees, land or show.
 
-The main model reads the kept tokens at their original positions (sparse), or the contiguous text of what was kept
-(text, dense). Every candidate comes from that one prefill.
+Who reads the prompt is a `readers.Reader`: a model that an engine runs here, or a server that takes text.
 """
 
 from __future__ import annotations
@@ -19,24 +18,16 @@ from agentctx.edit.interpreter import find_python
 from agentctx.edit.session import EditSession, edit_session
 from agentctx.edit.target import EditTarget, make_target
 from agentctx.errors import EditError, TaskError, UnavailableError, UsageError
-from agentctx.pipeline.select import (
-    DEFAULT_REQUEST,
-    SYSTEM,
-    Outcome,
-    Understood,
-    select_for,
-    understand,
-    wanted_window,
-)
-from agentctx.pipeline.services import Clock, Model, Services
-from agentctx.prompt import Completion, Finding, SparsePrompt, Task
+from agentctx.pipeline.readers import Reader
+from agentctx.pipeline.readers_embedded import EmbeddedReader
+from agentctx.pipeline.readers_text import text_reader
+from agentctx.pipeline.select import DEFAULT_REQUEST, Understood, understand, wanted_window
+from agentctx.pipeline.services import Clock, Services
+from agentctx.prompt import Completion, Finding, Task
 from agentctx.repo.choose import targets_of
-from agentctx.repo.pack import Frame
 from agentctx.report import CandidateRow, CheckRow, EditRow, RunReport
 from agentctx.source import SymbolKind
-from agentctx.spec.protocols import Engine, SampleParams, Session
-from agentctx.spec.sparse import dense, to_sparse
-from agentctx.spec.tokens import tokenize
+from agentctx.spec.protocols import SampleParams, Sampler
 
 BATCH = 8  # samples per decode: the first that passes ends the run, so not all are drawn at once
 NOTHING_COLLECTED = 5  # pytest's exit code: the file has no other tests
@@ -62,18 +53,32 @@ def run_edit(request: EditRequest, services: Services, environment: Mapping[str,
     """
     if request.options.samples > 1 and request.options.temperature == 0:
         raise UsageError("--samples above 1 needs --temperature above 0: greedy samples are all the same")
+    if services.cache_dir is None:
+        raise UsageError("an edit needs a cache folder for its worktrees", hint="set AGENTCTX_CACHE_DIR")
+    reader = _reader(request, services)
+    services.progress("taking a snapshot")
+    with edit_session(request.root, services.cache_dir, environment, protect=request.options.protect) as session:
+        return _Run(replace(request, options=reader.options), services, reader.clock, reader, session).carry_out()
+
+
+def _reader(request: EditRequest, services: Services) -> Reader:
+    """Who reads the prompt: a server, or a model that an engine runs here.
+
+    Raises:
+        UsageError, UnavailableError: see `text_reader`; or there is no model.
+    """
+    served = services.text_model(request.options)
+    if served is not None:
+        if request.baseline:
+            raise UsageError("--baseline needs a model that runs here: a server can't be asked for a dense prefill")
+        return text_reader(served, request.options, services, Clock())
     name = request.options.model or services.default_model()
     if name is None:
         raise UnavailableError("no model is here to edit with", hint="agentctx models fetch qwen2.5-coder-1.5b")
-    if services.cache_dir is None:
-        raise UsageError("an edit needs a cache folder for its worktrees", hint="set AGENTCTX_CACHE_DIR")
-    clock = Clock()
     options = replace(request.options, model=name)
-    main = services.model(name, options, wanted_window(options) + options.max_new)
-    services.progress("taking a snapshot")
-    with edit_session(request.root, services.cache_dir, environment, protect=options.protect) as session:
-        run = _Run(replace(request, options=options), services, clock, main, session)
-        return run.carry_out()
+    return EmbeddedReader(
+        services.model(name, options, wanted_window(options) + options.max_new), options, services, Clock()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class _Run:
     request: EditRequest
     services: Services
     clock: Clock
-    main: Model
+    reader: Reader
     session: EditSession
 
     @property
@@ -90,29 +95,26 @@ class _Run:
 
     def carry_out(self) -> RunReport:
         task = self._with_log()
-        understood = understand(self.request.root, task, self.services, self.clock, options=self.options)
+        understood = understand(
+            self.request.root, task, self.services, self.clock, options=self.options, withheld=self.reader.withheld
+        )
         check, guard = self._checks(understood)
         form, target = self._form(understood)
-        frame = self._frame(form, target, task)
-        if self.options.drafter != "none" and self._drafts_for_itself():
-            self._engine()  # first, so that the drafter runs on its weights
-        outcome = select_for("edit", understood, frame, self.options, self.services, self.clock, self.main)
-        prompt, findings = self._prompt(outcome)
-        engine = self._engine()
-        reading = self._prefill(engine, prompt)
+        wish = f"{task.request or DEFAULT_REQUEST}\n\n{instructions(form, target)}"
+        outcome = self.reader.select(understood, wish, answer_prefix(form, target))
+        reading = self.reader.read(outcome)
         drawn: list[Completion] = []
-        samples = self._samples(reading, stop_strings(form, target), drawn)
+        samples = self._samples(reading.sampler, stop_strings(form, target) if reading.continues else (), drawn)
         result = try_candidates(
-            self.session, samples, edit_format(form), target, check, guard=guard, on_event=self._said
+            self.session, samples, reading.form(edit_format(form)), target, check, guard=guard, on_event=self._said
         )
-        compared = self._baseline(engine, outcome, reading) if self.request.baseline else ()
+        compared = self.reader.compare(outcome, reading) if self.request.baseline else ()
         row = self._finish(result, form, target, drawn)
+        findings = (*outcome.report.findings, *reading.findings(), *compared, *_proof(result))
         report = replace(
-            outcome.report,
-            findings=tuple(dict.fromkeys((*outcome.report.findings, *findings, *compared, *_proof(result)))),
-            timings=self._timings(),
-            edit=row,
+            outcome.report, findings=tuple(dict.fromkeys(findings)), timings=self.reader.timings(), edit=row
         )
+        report = reading.told(report)
         self.session.folder.write_report(report.to_dict())
         return report
 
@@ -168,35 +170,9 @@ class _Run:
                 raise
             return EditFormat.SEARCH_REPLACE.value, None
 
-    def _frame(self, form: str, target: EditTarget | None, task: Task) -> Frame:
-        wish = f"{task.request or DEFAULT_REQUEST}\n\n{instructions(form, target)}"
-        return Frame(SYSTEM, wish, self.main.chat, answer_prefix(form, target))
-
     # ------------------------------------------------------------ the model
 
-    def _drafts_for_itself(self) -> bool:
-        return self.services.model(self.options.drafter, self.options, 0).info.folder == self.main.info.folder
-
-    def _engine(self) -> Engine:
-        self.services.progress(f"loading {self.main.info.name}")
-        engine = self.main.load_engine()
-        self.clock.seconds["load_main"] = engine.load_seconds
-        return engine
-
-    def _prompt(self, outcome: Outcome) -> tuple[SparsePrompt, tuple[Finding, ...]]:
-        """Kept tokens at their original positions, or the contiguous text of what was kept."""
-        room = self.main.info.max_position - self.options.max_new
-        if outcome.report.decision.mode == "sparse":
-            return to_sparse(outcome.tokenized, outcome.selection.units, max_position=room)
-        text = tokenize(outcome.text, self.main.tokenizer)
-        return to_sparse(text, range(len(text.document.units)), max_position=room)
-
-    def _prefill(self, engine: Engine, prompt: SparsePrompt) -> Session:
-        self.services.progress(f"prefilling {len(prompt.ids)} tokens")
-        with self.clock.stage("prefill"):
-            return engine.prefill(prompt)
-
-    def _samples(self, reading: Session, stops: tuple[str, ...], drawn: list[Completion]) -> Iterator[Completion]:
+    def _samples(self, reading: Sampler, stops: tuple[str, ...], drawn: list[Completion]) -> Iterator[Completion]:
         """Candidates from the one prefill, a batch at a time, as far as they are asked for."""
         options = self.options
         while len(drawn) < options.samples:
@@ -217,27 +193,6 @@ class _Run:
     def _said(self, event: Event) -> None:
         number = "" if event.index is None else f" {event.index}"
         self.services.progress(f"checking {event.stage}{number} {event.status}")
-
-    def _baseline(self, engine: Engine, outcome: Outcome, reading: Session) -> tuple[Finding, ...]:
-        """The same request dense: how long it takes, and whether the first token is the same."""
-        self.services.progress("prefilling the whole window for comparison")
-        with self.clock.stage("prefill_dense"):
-            whole = engine.prefill(dense(outcome.tokenized))
-        same = int(whole.logits.argmax()) == int(reading.logits.argmax())
-        ours, theirs = self._ttft(), self.clock.seconds["prefill_dense"]
-        word = "the same" if same else "another"
-        message = (
-            f"dense prefill of {outcome.tokenized.n_tokens} tokens took {theirs:.2f} s; selection and prefill took "
-            f"{ours:.2f} s ({ours / theirs:.2f} of dense); dense prefers {word} first token"
-        )
-        return (Finding("baseline", "note", message),)
-
-    def _ttft(self) -> float:
-        """Seconds of what stands between the packed window and the first token."""
-        return sum(self.clock.seconds.get(stage, 0.0) for stage in ("pins", "score", "select", "prefill"))
-
-    def _timings(self) -> dict[str, float]:
-        return {**self.clock.seconds, "ttft": self._ttft()}
 
     # ------------------------------------------------------------ after the model
 
@@ -295,7 +250,7 @@ def _proof(result: CandidatesResult) -> Iterator[Finding]:
 
 
 def _candidate(report: CandidateReport, completion: Completion) -> CandidateRow:
-    return CandidateRow(report.index, report.status.value, report.message, len(completion.ids), completion.finish)
+    return CandidateRow(report.index, report.status.value, report.message, completion.n_tokens, completion.finish)
 
 
 def _checks(result: CandidatesResult) -> Iterator[CheckRow]:

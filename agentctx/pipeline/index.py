@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentctx import vcs
@@ -42,6 +42,19 @@ class Tree:
         """Whether all of it is loaded for every request."""
         entries = self.survey.entries
         return len(entries) <= WHOLE.files and sum(entry.n_bytes for entry in entries.values()) <= WHOLE.n_bytes
+
+    def without(self, reason_of: Callable[[str], str | None]) -> Tree:
+        """The tree without the files for which there is a reason; each is among the skipped with it."""
+        reasons = {path: reason for path in self.survey.entries if (reason := reason_of(path)) is not None}
+        if not reasons:
+            return self
+        left = tuple(Skipped(path, reason) for path, reason in reasons.items())
+        skipped = tuple(sorted((*self.survey.skipped, *left), key=lambda one: one.path))
+        entries = {path: entry for path, entry in self.survey.entries.items() if path not in reasons}
+        rows = {path: row for path, row in self.survey.rows.items() if path not in reasons}
+        data = self.survey.data.only(entries)
+        found = replace(self.survey, entries=entries, rows=rows, skipped=skipped, data=data)
+        return replace(self, survey=found, changed=self.changed - reasons.keys())
 
     def text_of(self, path: str) -> bytes:
         return self.data[path]

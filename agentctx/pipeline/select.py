@@ -5,7 +5,7 @@ scan, index -> evidence -> locate -> rank -> pack -> tokens -> [drafter] -> pins
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
@@ -14,7 +14,7 @@ from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
-from agentctx.pipeline.decide import plan, refuse_tokenizers
+from agentctx.pipeline.decide import plan, refuse_tokenizers, text_plan
 from agentctx.pipeline.drafting import Scored, scores_of
 from agentctx.pipeline.fit import Chosen, Fitter
 from agentctx.pipeline.history import read_history
@@ -82,6 +82,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Server:
+    """A server that will read the prompt as text. `context`: tokens, None where it doesn't say."""
+
+    name: str
+    context: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     limit: int
     window: int
@@ -95,15 +103,18 @@ def understand(
     overlay: Mapping[str, bytes] | None = None,
     *,
     options: RunOptions | None = None,
+    withheld: Callable[[str], str | None] = lambda path: None,
 ) -> Understood:
     """Index the repository, read logs and changes, find what the task is about and rank everything else.
+
+    `withheld`: why a file must not be in the prompt; it is skipped then.
 
     Raises:
         RepoError, TaskError, UsageError: see `read_tree`, `locate` and `read_changes`.
         ModelUnavailable: the ranking model can't be read.
     """
     options = options or RunOptions()
-    tree = read_tree(root, services, clock, overlay, cached=options.cache)
+    tree = read_tree(root, services, clock, overlay, cached=options.cache).without(withheld)
     with clock.stage("evidence"):
         evidence = read_logs(task.logs, frozenset(tree.data))
         made = read_changes(root, tree, options, [ref.path for ref in task.tests], overlay)
@@ -137,7 +148,8 @@ def run(
     clock = Clock()
     understood = understand(root, task, services, clock, overlay, options=options)
     frame = Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
-    main = services.model(options.model, options, 0) if options.model else None
+    served = services.text_model(options) if options.model else None  # then --model is a server's name for it
+    main = services.model(options.model, options, 0) if options.model and served is None else None
     return select_for(command, understood, frame, options, services, clock, main)
 
 
@@ -149,11 +161,17 @@ def select_for(
     services: Services,
     clock: Clock,
     main: Model | None,
+    server: tuple[Server, Tokenizer] | None = None,
 ) -> Outcome:
-    """Pack, score, pin, select, repair. `main` is the model that will read the prompt, if there is one."""
+    """Pack, score, pin, select, repair. `main` is the model that will read the prompt, if there is one.
+
+    `server`: what reads the prompt as text in its stead, and what counts for it.
+    """
+    if server is not None:
+        options = _for_server(options, server[0])
     drafter = _drafter(options, services)
-    main = main or drafter
-    tokenizer = main.tokenizer if main is not None else services.tokenizer(options)
+    main = None if server is not None else main or drafter
+    tokenizer = _counter(options, services, main, server)
     services.progress("packing")
     sizes = _sizes(options, main)
     packed, chosen = window_of(understood, frame, options, main, tokenizer, clock)
@@ -161,7 +179,7 @@ def select_for(
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
     try:
-        decided = _decide(chosen, drafter, main, services)
+        decided = _decide(chosen, drafter, main, services, server[0] if server is not None else None)
     except BudgetError as error:
         raise _advised(error, understood, frame, options, main, tokenizer) from error
     decision, best, extra = decided.decision, decided.chosen, decided.findings
@@ -237,6 +255,22 @@ def _advised(
     return error
 
 
+def _for_server(options: RunOptions, server: Server) -> RunOptions:
+    """The window within the server's context, where that is known."""
+    if options.window is not None or server.context is None:
+        return options
+    room = max(server.context - options.max_new, options.budget or DEFAULT_BUDGET)
+    return replace(options, window=min(wanted_window(options), room))
+
+
+def _counter(
+    options: RunOptions, services: Services, main: Model | None, server: tuple[Server, Tokenizer] | None
+) -> Tokenizer:
+    if server is not None:
+        return server[1]
+    return main.tokenizer if main is not None else services.tokenizer(options)
+
+
 def _drafter(options: RunOptions, services: Services) -> Model | None:
     if options.drafter == "none":
         return None
@@ -302,8 +336,12 @@ class Decided:
         return {"drafter_prefix_tokens": n_known, "selection": "hit" if hit else "miss"}
 
 
-def _decide(chooser: Fitter, drafter: Model | None, main: Model | None, services: Services) -> Decided:
+def _decide(
+    chooser: Fitter, drafter: Model | None, main: Model | None, services: Services, server: Server | None = None
+) -> Decided:
     by_rank = rank_scores(chooser.tokenized.document)
+    if server is not None:
+        return _decide_text(chooser, drafter, services, server)
     if drafter is None or main is None:
         if chooser.options.force_sparse:
             raise UsageError("--force-sparse needs a drafter, and there is none", hint="name one: --drafter NAME")
@@ -320,6 +358,20 @@ def _decide(chooser: Fitter, drafter: Model | None, main: Model | None, services
     scored = scores_of(chooser, planned, drafter, services, same)
     sparse = planned.decision.mode == "sparse"
     chosen = chooser.at_positions(scored.units) if sparse else chooser.as_text(scored.units)
+    return Decided(_with_change(planned.decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
+
+
+def _decide_text(chooser: Fitter, drafter: Model | None, services: Services, server: Server) -> Decided:
+    """For a server the prompt is text whoever chooses its units."""
+    by_rank, options = rank_scores(chooser.tokenized.document), chooser.options
+    if drafter is None or options.force_dense:
+        why = "no drafter (--drafter none)" if drafter is None else "--force-dense"
+        decision = Decision("text", f"{server.name} takes text; {why}: units are kept by rank")
+        return Decided(decision, chooser.as_text(by_rank))
+    planned = text_plan(options, drafter.info, server.name)
+    same = drafter.tokenizer.digest == chooser.tokenizer.digest
+    scored = scores_of(chooser, planned, drafter, services, same)
+    chosen = chooser.as_text(scored.units)
     return Decided(_with_change(planned.decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
 
 

@@ -13,7 +13,7 @@ from agentctx.config import RunOptions
 from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
-from agentctx.spec.protocols import Drafter, Engine
+from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 
 class Model(Protocol):
@@ -33,6 +33,21 @@ class Model(Protocol):
 
     def load_engine(self) -> Engine:
         """The model itself; loaded once."""
+
+
+class TextModel(Protocol):
+    """A model behind a server that takes text."""
+
+    @property
+    def engine(self) -> str:
+        """The engine's name."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """To count with: the server tokenizes by itself."""
+
+    def connect(self) -> TextEngine:
+        """Ask the server for what it serves; once."""
 
 
 class IndexServices(Protocol):
@@ -58,6 +73,13 @@ class Services(IndexServices, Protocol):
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
         """A model by name, folder or hub id. `n_tokens`: the prompt that it must have memory for."""
+
+    def text_model(self, options: RunOptions) -> TextModel | None:
+        """The server's model that `--engine` means; None: an engine that runs models itself. Connects to nothing yet.
+
+        Raises:
+            UsageError: the engine needs an address, and none was given.
+        """
 
     @property
     def prefixes(self) -> PrefixMemory:

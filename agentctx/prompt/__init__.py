@@ -5,6 +5,7 @@ Import from here; the modules behind it hold one subject each.
 
 from agentctx.prompt.answer import Completion, EditPatch, FileEdit, Hunk
 from agentctx.prompt.arrays import Float32, Int32, readonly
+from agentctx.prompt.conversation import Conversation
 from agentctx.prompt.document import (
     AbsentStatement,
     Definition,
@@ -29,6 +30,7 @@ __all__ = [
     "ChangeSource",
     "ChatFrame",
     "Completion",
+    "Conversation",
     "Definition",
     "EditPatch",
     "Evidence",

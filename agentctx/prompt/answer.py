@@ -9,10 +9,17 @@ from agentctx.spans import ByteSpan
 
 @dataclass(frozen=True, slots=True)
 class Completion:
+    """One answer. `ids` is () where a server gave text; `counted` is then the number of tokens, as far as known."""
+
     text: str
     ids: tuple[int, ...]
     finish: str  # 'stop' | 'length'
     seconds: float
+    counted: int | None = None
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.ids) if self.counted is None else self.counted
 
 
 @dataclass(frozen=True, slots=True)

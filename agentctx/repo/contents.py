@@ -18,6 +18,10 @@ class Contents(Mapping[str, bytes]):
         self._entries = entries
         self._read = dict(held)
 
+    def only(self, entries: Mapping[str, FileEntry]) -> Contents:
+        """The same, of fewer files."""
+        return Contents(self._root, entries, {path: data for path, data in self._read.items() if path in entries})
+
     def __getitem__(self, path: str) -> bytes:
         """The bytes that were indexed, no others.
 

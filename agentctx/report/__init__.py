@@ -7,8 +7,10 @@ from agentctx.report.model import (
     CheckRow,
     Decision,
     EditRow,
+    EngineRow,
     RepoRow,
     RunReport,
+    SecretRow,
     UnitRow,
     exit_code,
 )
@@ -20,8 +22,10 @@ __all__ = [
     "CheckRow",
     "Decision",
     "EditRow",
+    "EngineRow",
     "RepoRow",
     "RunReport",
+    "SecretRow",
     "UnitRow",
     "exit_code",
 ]

@@ -108,6 +108,35 @@ class EditRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretRow:
+    """A secret that was not sent. `path`: a path, or a section of the prompt. Never the value."""
+
+    path: str
+    line: int | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRow:
+    """The server that read the prompt, and what it said of it (None: it didn't say).
+
+    `secrets_kept`: whether secrets were held back, with the reason; `secrets`: those that were.
+    """
+
+    name: str
+    host: str
+    model: str
+    context: int | None
+    ttft: float | None  # seconds from the request to its first token
+    decode_tokens_per_second: float | None
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    secrets_kept: bool
+    secrets_reason: str
+    secrets: tuple[SecretRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     command: str
     repo: RepoRow
@@ -121,6 +150,7 @@ class RunReport:
     timings: Mapping[str, float] = field(default_factory=dict)  # seconds
     cache: Mapping[str, Any] = field(default_factory=dict)
     edit: EditRow | None = None
+    engine: EngineRow | None = None
     failing_tests: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     targets_guessed: bool = False
@@ -154,6 +184,8 @@ class RunReport:
         }
         if self.edit is not None:
             out["edit"] = asdict(self.edit)
+        if self.engine is not None:
+            out["engine"] = asdict(self.engine)
         return out
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from agentctx.prompt import Omission, OmissionAction, SymbolState
-from agentctx.report.model import EditRow, RunReport, UnitRow, reported
+from agentctx.report.model import EditRow, EngineRow, RunReport, UnitRow, reported
 
 _MARKS = {"error": "error  ", "warning": "warning", "note": "note   ", "none": "       "}
 
@@ -35,9 +35,31 @@ def summary(report: RunReport) -> str:
 def render_edit(report: RunReport) -> str:
     """What `agentctx edit` prints: selection, omissions, timings, candidates, diff, outcome last."""
     parts = [*_head(report), *omission_lines(report), *_findings(report), *_skipped(report), _timings(report)]
+    if report.engine is not None:
+        parts += _engine(report.engine)
     if report.edit is not None:
         parts += ["", *_edit(report.edit)]
     return "\n".join(parts) + "\n"
+
+
+_SECRETS_SHOWN = 10
+
+
+def _engine(engine: EngineRow) -> Iterator[str]:
+    context = f"context {engine.context:,}" if engine.context is not None else "context unknown"
+    yield f"engine {engine.name}: {engine.model} at {engine.host} ({context})"
+    counts = f"{_known(engine.prompt_tokens, ',')} prompt tokens, {_known(engine.cached_tokens, ',')} of them cached"
+    speed = f"{_known(engine.decode_tokens_per_second, '.1f')} tokens/s"
+    yield f"the server read {counts}; first token after {_known(engine.ttft, '.2f')} s, then {speed}"
+    yield f"secrets: {engine.secrets_reason}"
+    for secret in engine.secrets[:_SECRETS_SHOWN]:
+        yield f"  not sent: {secret.path}{'' if secret.line is None else f':{secret.line}'} {secret.kind}"
+    if len(engine.secrets) > _SECRETS_SHOWN:
+        yield f"  and {len(engine.secrets) - _SECRETS_SHOWN} more (--format json lists them all)"
+
+
+def _known(value: float | None, form: str) -> str:
+    return "unknown" if value is None else format(value, form)
 
 
 def _edit(edit: EditRow) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Protocol
 from agentctx.prompt import (
     ChatFrame,
     Completion,
+    Conversation,
     Float32,
     Int32,
     ModelInfo,
@@ -25,7 +26,12 @@ __all__ = [
     "EngineCaps",
     "ModelInfo",
     "SampleParams",
+    "Sampler",
+    "ServedModel",
     "Session",
+    "TextEngine",
+    "TextSession",
+    "TextUsage",
 ]
 
 
@@ -71,7 +77,14 @@ class Drafter(Protocol):
         """
 
 
-class Session(Protocol):
+class Sampler(Protocol):
+    """Whatever answers one prompt."""
+
+    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+        """n completions of the one prompt."""
+
+
+class Session(Sampler, Protocol):
     """One prefilled prompt. Sampling does not change it."""
 
     @property
@@ -106,3 +119,51 @@ class Engine(Protocol):
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> Session:
         """Prefill the kept tokens at their original positions."""
+
+
+# ---------------------------------------------------------------- servers that take text
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model behind a server. `host` is its name and port, never the whole address."""
+
+    name: str  # the server's name for it
+    host: str
+    is_local: bool  # the server runs on this machine: a loopback address
+    context: int | None = None  # tokens; None: the server doesn't say
+
+
+@dataclass(frozen=True, slots=True)
+class TextUsage:
+    """What is known of the first request: seconds to its first token, and the server's own counts (None: not said)."""
+
+    ttft: float | None = None
+    decode_tokens_per_second: float | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class TextSession(Sampler, Protocol):
+    """One conversation. Every sample is asked for anew; whether prefill is shared is the server's business."""
+
+    @property
+    def usage(self) -> TextUsage: ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the server would not do, in sentences."""
+
+
+class TextEngine(Protocol):
+    """A server that takes text: it tokenizes by itself, and every prompt is contiguous for it."""
+
+    @property
+    def served(self) -> ServedModel: ...
+
+    @property
+    def load_seconds(self) -> float:
+        """To connect and to ask for the server's models."""
+
+    def open(self, conversation: Conversation) -> TextSession:
+        """Sends nothing yet."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from agentctx.errors import EngineUnavailable
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.spec.protocols import Drafter, Engine
+from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 
 class EngineModule(Protocol):
@@ -32,6 +32,19 @@ class EngineModule(Protocol):
         """A drafter on the weights of an engine that this module loaded."""
 
 
+class TextEngineModule(Protocol):
+    """What the module of an engine for servers offers."""
+
+    def connect(self, url: str, model: str | None, *, key: str | None) -> TextEngine:
+        """Ask the server for its models. `model` None = the only one. `key`: never shown anywhere.
+
+        Raises:
+            ConfigError: the address, or the key, is malformed.
+            EngineUnavailable: nobody answers there, or not as such a server does.
+            ModelUnavailable: there is no model, or it isn't clear which.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class EngineEntry:
     module: str
@@ -39,6 +52,7 @@ class EngineEntry:
     extra: str | None = None  # of agentctx, that installs them
     drafts_with: str | None = None  # the engine that runs its drafters; None = itself
     exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
+    takes_text: bool = False  # a server: text goes in, no weights are loaded here
 
 
 ENGINES: dict[str, EngineEntry] = {
@@ -52,11 +66,31 @@ ENGINES: dict[str, EngineEntry] = {
         exporter="agentctx.spec.engines.openvino_export",
     ),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
+    "openai": EngineEntry("agentctx.spec.engines.openai", ("openai",), "openai", drafts_with="torch", takes_text=True),
 }
 
 
 def load(name: str) -> EngineModule:
-    """The module of engine `name`. Raises EngineUnavailable: unknown, or a package is missing."""
+    """The module of engine `name`. Raises EngineUnavailable: unknown, a package is missing, or it takes only text."""
+    if takes_text(name):
+        raise EngineUnavailable(
+            f"engine {name} sends text to a server; this command needs a model that it runs itself",
+            hint="`agentctx edit` can use a server",
+        )
+    return cast(EngineModule, _module(name))
+
+
+def load_text(name: str) -> TextEngineModule:
+    """The module of an engine for servers. Raises EngineUnavailable: a package is missing."""
+    return cast(TextEngineModule, _module(name))
+
+
+def takes_text(name: str) -> bool:
+    """Whether the engine sends text to a server."""
+    return name in ENGINES and ENGINES[name].takes_text
+
+
+def _module(name: str) -> object:
     entry = ENGINES.get(name)
     if entry is None:
         raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
@@ -85,6 +119,7 @@ def exporting() -> tuple[str, ...]:
 def _import(name: str, entry: EngineEntry, module: str) -> Any:
     try:
         return import_module(module)
+        return import_module(entry.module)
     except (ImportError, OSError, RuntimeError) as error:  # not there, or there and broken
         raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
 

@@ -95,6 +95,9 @@ class Services:
     def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
         return Model(self.engine)
 
+    def text_model(self, options: RunOptions) -> None:
+        return None
+
     def default_model(self) -> str | None:
         return "tiny" if self.engine.answers else None
 
