@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from agentctx import settings
 from agentctx.errors import ModelUnavailable
 from agentctx.models import store
 from agentctx.models.folder import ModelFolder
+from tests.fake_server import FakeServer, serve
 from tests.trees import META, REPOS, Repo
 
 KEPT = ("AGENTCTX_UPDATE_CASES",)
@@ -23,7 +24,8 @@ _REAL_CACHE = settings.cache_root(os.environ)  # before any test's environment i
 def own_world(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the user's settings, cache, git configuration or home; returns the home."""
     for name in sorted(os.environ):
-        if name.startswith(("AGENTCTX_", "GIT_")) and name not in KEPT:
+        ours = name.startswith(("AGENTCTX_", "GIT_", "OPENAI_")) or name.lower().endswith("_proxy")
+        if ours and name not in KEPT:
             monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     for name, folder in (
@@ -74,3 +76,10 @@ def model_folder() -> ModelFolder:
         return store.resolve("smollm2", _REAL_CACHE)
     except ModelUnavailable as error:
         pytest.skip(f"{error.message}: {error.hint}")
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    """A server that speaks chat completions; what it says is set by the test."""
+    pytest.importorskip("openai")
+    yield from serve(FakeServer())
