@@ -82,7 +82,7 @@ _TOKENS: tuple[tuple[str, str], ...] = (
 )
 _ASSIGNED = re.compile(
     r"""(?i:(api[_-]?key|secret|token|passw(or)?d|access[_-]?key|private[_-]?key|auth[_-]?key|credential)\w{0,20})
-    ['"]?\s{0,4}(:=|=>|[:=])\s{0,4}(?P<q>['"`]?)(?P<v>[A-Za-z0-9+/_=-]{20,256})(?P=q)(?=[\s,;)\]}]|\Z)""",
+    ['"]?\s{0,4}(:=|=>|[:=])\s{0,4}(?P<q>['"`]?)(?P<v>[A-Za-z0-9+/_=-]{20,256})(?P=q)(?![\w+/=.(\[-])""",
     re.VERBOSE,
 )
 _RULES = tuple((kind, re.compile(pattern, re.DOTALL)) for kind, pattern in _TOKENS)
