@@ -33,6 +33,8 @@ DIFF = (
     "-    return sum(values) / len(values)\n+    return sum(values) / len(values) if values else 0.0\n"
 )
 TEST = "tests/test_basic.py::test_mean_of_empty_list_is_zero"
+CHECK = f'{sys.executable} -S -c "from tallies.basic import mean; assert mean([]) == 0"'
+MEAN = ("--focus", "tallies/basic.py#mean", "--check-cmd", CHECK)  # much quicker than a test
 KEY = "sk-proj-THISISTHEKEY0123456789abcdef"
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 
@@ -91,7 +93,7 @@ Edit = Callable[..., tuple[int, str, str]]
 )
 def test_a_right_answer_lands(server: FakeServer, edit: Edit, project: Repo, form: str, answer: str) -> None:
     server.replies = [Reply([answer])]
-    done = edit(server.url, "--test", TEST, "--edit-format", form, "--apply", "--format", "json")
+    done = edit(server.url, *MEAN, "--edit-format", form, "--apply", "--format", "json")
     assert done[0] == 0, done
     report = as_json(done)
     assert report["edit"]["outcome"] == "landed"
@@ -128,7 +130,7 @@ def test_what_is_sent_and_what_is_said(server: FakeServer, edit: Edit) -> None:
 
 def test_the_text_report(server: FakeServer, edit: Edit) -> None:
     server.replies = [Reply([f"```python\n{HEADER}{BODY}```\n"], usage=None)]
-    _, out, _ = edit(server.url, "--test", TEST)
+    _, out, _ = edit(server.url, *MEAN)
     assert f"engine openai: coder at 127.0.0.1:{server.port} (context unknown)" in out
     assert "unknown prompt tokens, unknown of them cached" in out
     assert "the server doesn't say how long its context is" in out
@@ -138,30 +140,13 @@ def test_the_text_report(server: FakeServer, edit: Edit) -> None:
 def test_several_samples(server: FakeServer, edit: Edit) -> None:
     bad = "```python\n" + HEADER + "    return 1.0\n```"
     server.replies = [Reply([bad, f"```python\n{HEADER}{BODY}```"])]
-    report = as_json(edit(server.url, "--test", TEST, "--samples", "2", "--temperature", "0.7", "--format", "json"))
+    report = as_json(edit(server.url, *MEAN, "--samples", "2", "--temperature", "0.7", "--format", "json"))
     assert [one["status"] for one in report["edit"]["candidates"]] == ["failed", "passed"]
-
-
-def test_a_check_command(server: FakeServer, edit: Edit, project: Repo) -> None:
-    server.replies = [Reply([BLOCK])]
-    check = f'{sys.executable} -c "from tallies.basic import mean; assert mean([]) == 0"'
-    done = edit(
-        server.url,
-        "--focus",
-        "tallies/basic.py#mean",
-        "--edit-format",
-        "search-replace",
-        "--check-cmd",
-        check,
-        "--apply",
-    )
-    assert done[0] == 0, done
-    assert "if values else" in (project.root / "tallies/basic.py").read_text()
 
 
 def test_a_wrong_answer_changes_nothing(server: FakeServer, edit: Edit, project: Repo) -> None:
     server.replies = [Reply(["I can't do that."])]
-    code, out, _ = edit(server.url, "--test", TEST, "--apply")
+    code, out, _ = edit(server.url, *MEAN, "--apply")
     assert code == 1
     assert "nothing landed" in out
     assert not project.git("status", "--porcelain")
@@ -184,7 +169,7 @@ def test_exit_codes(
 ) -> None:
     monkeypatch.setenv("AGENTCTX_API_KEY", KEY)
     server.replies = [reply]
-    done = edit(server.url, "--test", TEST, "--apply")
+    done = edit(server.url, *MEAN, "--apply")
     assert done[0] == code, done
     assert said in done[2]
     assert KEY not in done[1] + done[2]
@@ -197,7 +182,7 @@ def test_no_server(edit: Edit) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    code, _, err = edit(f"http://127.0.0.1:{port}", "--test", TEST)
+    code, _, err = edit(f"http://127.0.0.1:{port}", *MEAN)
     assert code == 4
     assert f"can't reach a server at 127.0.0.1:{port}" in err
 
@@ -211,7 +196,7 @@ def test_no_server(edit: Edit) -> None:
     ],
 )
 def test_what_a_server_cannot_do(server: FakeServer, edit: Edit, args: list[str], said: str) -> None:
-    code, _, err = edit(server.url, "--test", TEST, *args)
+    code, _, err = edit(server.url, *MEAN, *args)
     assert code == 2
     assert said in err
     assert not server.chats
@@ -235,7 +220,7 @@ def test_options_of_a_server_do_not_hinder_a_selection(
 def test_ctrl_c_while_the_server_thinks(server: FakeServer, project: Repo) -> None:
     server.replies = [Reply(["x" * 400], size=600, delay=0.0, gap=30.0)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "agentctx", "edit", "x", "--test", TEST, "--engine", "openai", "--url", server.url],
+        [sys.executable, "-m", "agentctx", "edit", "x", *MEAN, "--engine", "openai", "--url", server.url],
         cwd=project.root,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -276,7 +261,7 @@ def with_secrets(project: Repo) -> Repo:
 def test_no_secret_leaves_the_machine(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
     body = BODY.replace("    return sum", '    tag = "AGENTCTX_SECRET_1_openai_key"\n    return sum')
     server.replies = [Reply([f"```python\n{HEADER}{body}```\n"])]
-    done = edit(server.far_url, "--test", TEST, "--apply", "--format", "json")
+    done = edit(server.far_url, *MEAN, "--apply", "--format", "json")
     assert GITHUB not in server.sent
     assert KEY not in server.sent
     assert "hunter2" not in server.sent
@@ -293,7 +278,7 @@ def test_no_secret_leaves_the_machine(server: FakeServer, edit: Edit, with_secre
 
 def test_an_edit_beside_a_secret_lands_with_its_value(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
     server.replies = [Reply([BLOCK])]
-    done = edit(server.far_url, "--test", TEST, "--apply", "--edit-format", "search-replace")
+    done = edit(server.far_url, *MEAN, "--apply", "--edit-format", "search-replace")
     assert done[0] == 0, done
     text = (with_secrets.root / "tallies/basic.py").read_text()
     assert "if values else" in text
@@ -304,7 +289,7 @@ def test_an_edit_beside_a_secret_lands_with_its_value(server: FakeServer, edit: 
 def test_an_edit_of_the_line_is_refused(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
     lines = 'tallies/basic.py\n<<<<<<< SEARCH\n    tag = "{0}"\n=======\n    tags = "{0}"\n>>>>>>> REPLACE\n'
     server.replies = [Reply([lines.format("AGENTCTX_SECRET_1_openai_key")]), Reply(["x"])]
-    code, out, _ = edit(server.far_url, "--test", TEST, "--apply", "--edit-format", "search-replace")
+    code, out, _ = edit(server.far_url, *MEAN, "--apply", "--edit-format", "search-replace")
     assert code == 1
     assert "holds a secret, which the model was not shown" in out
     assert not with_secrets.git("status", "--porcelain")
@@ -314,7 +299,7 @@ def test_for_a_server_on_this_machine_nothing_is_held_back_and_that_is_said(
     server: FakeServer, edit: Edit, with_secrets: Repo
 ) -> None:
     server.replies = [Reply(["x"])]
-    _, out, _ = edit(server.url, "--test", TEST)
+    _, out, _ = edit(server.url, *MEAN)
     assert KEY in server.sent
     assert "secrets: not looked for, the server runs on this machine" in out
 
@@ -331,7 +316,7 @@ def test_the_key_is_read_from_the_environment_only(
     assert KEY not in done[1] + done[2]
     assert "AGENTCTX_API_KEY" not in done[1]
     monkeypatch.delenv("AGENTCTX_API_KEY")
-    edit(server.url, "--focus", "tallies/basic.py#mean", "--check-cmd", check)
+    edit(server.url, *MEAN)
     assert server.asked[-1].headers["authorization"] == "Bearer other"
 
 
@@ -340,6 +325,6 @@ def test_no_key_in_any_file_of_a_run(
 ) -> None:
     monkeypatch.setenv("AGENTCTX_API_KEY", KEY)
     server.replies = [Reply([f"```python\n{HEADER}{BODY}```\n"])]
-    edit(server.url, "--test", TEST)
+    edit(server.url, *MEAN)
     for file in own_world.rglob("*"):
         assert not file.is_file() or KEY.encode() not in file.read_bytes()
