@@ -49,10 +49,13 @@ def find(document: PromptDocument, read: Callable[[str], bytes]) -> Redaction:
     values: dict[str, str] = {}
     for source in (text, *(read(path).decode("utf-8", "replace") for path in paths)):
         values |= _values(source)
-    ordered = sorted((value for value in values if value in text), key=lambda value: (-len(value), value))
-    names = _free_names(text)
-    placeholders = {value: f"{next(names)}_{values[value].replace('-', '_')}" for value in ordered}
-    return Redaction(placeholders, tuple(_rows(document, values, ordered)))
+    shown = sorted((value for value in values if value in text), key=lambda value: (text.index(value), -len(value)))
+    marks = {
+        value: f"{name}_{values[value].replace('-', '_')}"
+        for value, name in zip(shown, _free_names(text), strict=False)
+    }
+    ordered = sorted(shown, key=lambda value: (-len(value), value))
+    return Redaction({value: marks[value] for value in ordered}, tuple(_rows(document, values, ordered)))
 
 
 def _values(text: str) -> dict[str, str]:

@@ -259,7 +259,7 @@ def with_secrets(project: Repo) -> Repo:
 
 
 def test_no_secret_leaves_the_machine(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
-    body = BODY.replace("    return sum", '    tag = "AGENTCTX_SECRET_1_openai_key"\n    return sum')
+    body = BODY.replace("    return sum", '    tag = "AGENTCTX_SECRET_2_openai_key"\n    return sum')
     server.replies = [Reply([f"```python\n{HEADER}{body}```\n"])]
     done = edit(server.far_url, *MEAN, "--apply", "--format", "json")
     assert GITHUB not in server.sent
@@ -273,7 +273,11 @@ def test_no_secret_leaves_the_machine(server: FakeServer, edit: Edit, with_secre
     assert {("tallies/basic.py", "openai-key"), ("tallies/basic.py", "github-token")} <= rows
     reasons = {row["path"]: row["reason"] for row in report["skipped"]}
     assert "not sent to another machine" in reasons["secrets.yaml"]
-    assert done[0] == 1  # the answer put lines before the secret, and moved it: the line itself is the same
+    assert done[0] == 0, done
+    assert report["edit"]["diff"].count("AGENTCTX_SECRET_2_openai_key") == 1  # beside the edit
+    text = (with_secrets.root / "tallies/basic.py").read_text()
+    assert f'    tag = "{KEY}"\n' in text
+    assert "AGENTCTX_SECRET" not in text
 
 
 def test_an_edit_beside_a_secret_lands_with_its_value(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
@@ -288,7 +292,7 @@ def test_an_edit_beside_a_secret_lands_with_its_value(server: FakeServer, edit: 
 
 def test_an_edit_of_the_line_is_refused(server: FakeServer, edit: Edit, with_secrets: Repo) -> None:
     lines = 'tallies/basic.py\n<<<<<<< SEARCH\n    tag = "{0}"\n=======\n    tags = "{0}"\n>>>>>>> REPLACE\n'
-    server.replies = [Reply([lines.format("AGENTCTX_SECRET_1_openai_key")]), Reply(["x"])]
+    server.replies = [Reply([lines.format("AGENTCTX_SECRET_2_openai_key")])]
     code, out, _ = edit(server.far_url, *MEAN, "--apply", "--edit-format", "search-replace")
     assert code == 1
     assert "holds a secret, which the model was not shown" in out
