@@ -14,7 +14,7 @@ import openai
 from agentctx.errors import ConfigError, ModelUnavailable
 from agentctx.prompt import Completion, Conversation
 from agentctx.spec.engines.address import Address, parse_address
-from agentctx.spec.engines.openai_errors import MALFORMED, Place, translate
+from agentctx.spec.engines.openai_errors import LOST, MALFORMED, Place, translate
 from agentctx.spec.engines.openai_stream import Read, read
 from agentctx.spec.protocols import SampleParams, ServedModel, TextUsage
 
@@ -74,7 +74,7 @@ def _listed(client: openai.OpenAI, place: Place, *, needed: bool) -> list[dict[s
             hint = "name one with --model; and is the address right? (often it ends in /v1)"
             raise ModelUnavailable(f"{place.host} doesn't list its models: {place.said(error)}", hint=hint) from None
         return []
-    except (openai.APIError, *MALFORMED) as error:
+    except (openai.APIError, LOST, *MALFORMED) as error:
         raise translate(error, place) from None  # its request holds the key
 
 
@@ -159,7 +159,7 @@ class OpenAISession:
                     raise translate(error, self.engine.place) from None  # its request holds the key
                 self._refused[field_] = _OPTIONAL[field_]
                 self._note(f"the server refuses {field_!r}: it was left out" + _instead(field_))
-            except (openai.APIError, *MALFORMED) as error:
+            except (openai.APIError, LOST, *MALFORMED) as error:
                 raise translate(error, self.engine.place) from None
 
     @contextmanager

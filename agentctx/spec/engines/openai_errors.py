@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import openai
 
 from agentctx.errors import AgentctxError, EngineUnavailable, ModelUnavailable, UsageError
 
+# The client's HTTP library, httpx or httpx2: before openai 3 its errors came through where an answer broke off.
+_WIRE: Any = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+LOST: type[Exception] = _WIRE.TransportError
+_LATE: type[Exception] = _WIRE.TimeoutException
 MALFORMED = (ValueError, TypeError, AttributeError, KeyError)  # what odd answers end in: JSON that isn't, other shapes
 _SHOWN = 300  # characters of what a server says
 _TOO_LONG = (
@@ -49,9 +55,9 @@ def translate(error: Exception, place: Place) -> AgentctxError:
 
     Raise it `from None`: the library's error holds the request with its headers, and so the key.
     """
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, openai.APITimeoutError | _LATE):
         return EngineUnavailable(f"{place.host} didn't answer in time", hint="is the server busy, or still loading?")
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, openai.APIConnectionError | LOST):
         return _connection(error, place)
     if isinstance(error, openai.APIStatusError):
         return _status(error, place)
@@ -63,7 +69,7 @@ def translate(error: Exception, place: Place) -> AgentctxError:
     )
 
 
-def _connection(error: openai.APIConnectionError, place: Place) -> AgentctxError:
+def _connection(error: Exception, place: Place) -> AgentctxError:
     why = place.clean(str(error.__cause__ or error))
     return EngineUnavailable(
         f"can't reach a server at {place.host}: {why}", hint="start it, or give another address with --url"
