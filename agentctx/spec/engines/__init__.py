@@ -94,7 +94,7 @@ def _module(name: str) -> object:
     entry = ENGINES.get(name)
     if entry is None:
         raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
-    return cast(EngineModule, _import(name, entry, entry.module))
+    return _import(name, entry, entry.module)
 
 
 def load_exporter(name: str) -> Callable[..., Mapping[str, str]]:
@@ -119,7 +119,6 @@ def exporting() -> tuple[str, ...]:
 def _import(name: str, entry: EngineEntry, module: str) -> Any:
     try:
         return import_module(module)
-        return import_module(entry.module)
     except (ImportError, OSError, RuntimeError) as error:  # not there, or there and broken
         raise EngineUnavailable(f"engine {name} can't be used: {error}", hint=_hint(entry)) from error
 
