@@ -65,6 +65,7 @@ ENGINES: dict[str, EngineEntry] = {
         drafts_with="torch",
         exporter="agentctx.spec.engines.openvino_export",
     ),
+    "vllm": EngineEntry("agentctx.spec.engines.vllm", ("vllm",), "vllm", drafts_with="torch"),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
     "openai": EngineEntry("agentctx.spec.engines.openai", ("openai",), "openai", drafts_with="torch", takes_text=True),
 }

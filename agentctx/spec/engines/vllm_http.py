@@ -1,0 +1,97 @@
+"""A vLLM server, spoken to over its OpenAI-compatible HTTP interface with token ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentctx.errors import EngineUnavailable
+from agentctx.spec.engines.vllm_requests import Answer, Ask, Refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VllmServer:
+    """Implements `vllm_requests.Carrier`."""
+
+    client: Any
+    url: str
+    served_model: str
+
+    @property
+    def tells_logits(self) -> bool:
+        return False
+
+    @property
+    def where(self) -> str:
+        return f"the vLLM server at {self.url}"
+
+    def ask(self, asks: list[Ask]) -> list[Answer]:
+        return [self._ask(ask) for ask in asks]
+
+    def _ask(self, ask: Ask) -> Answer:
+        import openai
+
+        try:
+            found = self.client.completions.create(**_body(self.served_model, ask))
+        except openai.BadRequestError as error:
+            raise Refused(error.message) from error
+        except openai.OpenAIError as error:
+            raise EngineUnavailable(f"{self.where} can't be used: {error}", hint="is it running?") from error
+        choices = sorted(found.choices, key=lambda one: one.index)
+        ids = [getattr(one, "token_ids", None) for one in choices]
+        if any(one is None for one in ids):
+            raise EngineUnavailable(f"{self.where} returned no token ids", hint="it must be a vLLM server")
+        details = getattr(found.usage, "prompt_tokens_details", None)
+        cached = None if details is None else details.cached_tokens
+        return Answer(
+            tuple(tuple(one) for one in ids if one is not None),
+            tuple(one.finish_reason == "length" for one in choices),
+            cached,
+        )
+
+
+def connect(url: str, served_model: str | None, api_key: str | None, timeout: float) -> VllmServer:
+    """Raises EngineUnavailable: no client library, no server, no such model."""
+    try:
+        import openai
+    except ImportError as error:
+        raise EngineUnavailable(
+            f"a vLLM server can't be reached: {error}", hint='pip install "agentctx[openai]"'
+        ) from error
+    base = url.rstrip("/").removesuffix("/v1") + "/v1"
+    client = openai.OpenAI(base_url=base, api_key=api_key or "none", timeout=timeout)
+    try:
+        names = [model.id for model in client.models.list().data]
+    except openai.OpenAIError as error:
+        raise EngineUnavailable(f"the vLLM server at {url} can't be used: {error}", hint="is it running?") from error
+    if served_model is None and len(names) == 1:
+        served_model = names[0]
+    if served_model not in names:
+        raise EngineUnavailable(f"the server at {url} serves {', '.join(names)}", hint="name one of them")
+    return VllmServer(client, url, served_model)
+
+
+def _body(served_model: str, ask: Ask) -> dict[str, Any]:
+    """Every sampling parameter is said: a server fills in the model's own defaults (top_k, penalties) otherwise."""
+    params = ask.params
+    return {
+        "model": served_model,
+        "prompt": list(ask.ids),
+        "max_tokens": params.max_new,
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "n": ask.n,
+        "seed": params.seed,
+        "stop": list(params.stop) or None,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "extra_body": {
+            "top_k": 0,
+            "min_p": 0.0,
+            "repetition_penalty": 1.0,
+            "stop_token_ids": list(ask.eos),
+            "include_stop_str_in_output": True,
+            "return_token_ids": True,
+            "vllm_xargs": ask.extra,
+        },
+    }
