@@ -6,8 +6,20 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, oracle_of, prepare
+from engine_models import (
+    CLOSE,
+    MODELS,
+    TOLERANCES,
+    UP_TO_A_CONSTANT,
+    Oracle,
+    build,
+    describe,
+    log_softmax,
+    oracle_of,
+)
 
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
@@ -41,6 +53,22 @@ def engine_name(request: pytest.FixtureRequest) -> str:
 def close(engine_name: str) -> dict[str, float]:
     """How near an engine's logits must be to the oracle's: arguments of `assert_allclose`."""
     return TOLERANCES.get(engine_name, CLOSE)
+
+
+@pytest.fixture(scope="session")
+def same_logits(engine_name: str, close: dict[str, float]) -> Callable[..., None]:
+    """`same_logits(found, expected)`: as near as this engine must be; with `exact`, equal where it can be."""
+
+    def same(found: np.ndarray, expected: np.ndarray, *, exact: bool = False) -> None:
+        assert found.shape == expected.shape
+        if engine_name in UP_TO_A_CONSTANT:
+            np.testing.assert_allclose(log_softmax(found), log_softmax(expected), **close)
+        elif exact:
+            np.testing.assert_array_equal(found, expected)
+        else:
+            np.testing.assert_allclose(found, expected, **close)
+
+    return same
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The engine for vLLM: one that is loaded here (`load_engine`), or a server (`connect`). Import it through `engines.load`.
+"""The engine for vLLM: loaded here (`load_engine`), or a server (`connect`). Import it through `engines.load`.
 
 vLLM keeps the prefilled prompt in its prefix cache, not in the session: sampling sends the kept tokens again, and vLLM
 finds their keys and values there. What was evicted meanwhile is computed again; the answer is the same.
@@ -60,7 +60,7 @@ class VllmEngine:
 
 @dataclass(frozen=True, eq=False)
 class VllmSession:
-    """Implements `protocols.Session`. `n_cached`: tokens that were in the prefix cache before, None if it isn't told."""
+    """Implements `protocols.Session`. `n_cached`: tokens found in the prefix cache, None if it isn't told."""
 
     engine: VllmEngine
     ask: Ask

@@ -66,7 +66,7 @@ def connect(url: str, served_model: str | None, api_key: str | None, timeout: fl
         raise EngineUnavailable(f"the vLLM server at {url} can't be used: {error}", hint="is it running?") from error
     if served_model is None and len(names) == 1:
         served_model = names[0]
-    if served_model not in names:
+    if served_model is None or served_model not in names:
         raise EngineUnavailable(f"the server at {url} serves {', '.join(names)}", hint="name one of them")
     return VllmServer(client, url, served_model)
 

@@ -1,7 +1,7 @@
 """What the vLLM engine asks, whoever carries it (a vLLM in this process, or a server), and the proof that it is heard.
 
 A vLLM without the plugin ignores extra arguments without a word and would answer from contiguous positions. So before
-anything sparse is sent, a request goes out whose spans are wrong on purpose: only the plugin refuses it, in its own words.
+anything sparse is sent, a request goes out whose spans are wrong on purpose: only the plugin refuses it, in its words.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Answer:
     logits: Float32 | None = field(default=None)  # float32 (V,): log-probabilities
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """vLLM took the request for invalid; the text is its reason."""
 
 
@@ -100,7 +100,9 @@ def _unproven(carrier: Carrier, said: str) -> AgentctxError:
     elif said:
         message = f"{carrier.where} doesn't say that it keeps positions, but: {said}"
     else:
-        message = f"{carrier.where} has no agentctx plugin: it would ignore the positions and answer as if there were none"
+        message = (
+            f"{carrier.where} has no agentctx plugin: it would ignore the positions and answer as if there were none"
+        )
     return EngineUnavailable(
         message,
         hint='pip install "agentctx[vllm]" in the environment that vLLM runs in, on every node, and restart it; '

@@ -51,9 +51,7 @@ def _unfit() -> str | None:
 
     version = vllm.__version__.split("+")[0]
     if version not in seams.TRIED and os.environ.get(TRY) != version:
-        return (
-            f"vLLM {version} was not tried, {', '.join(seams.TRIED)} was; set {TRY}={version} to use it all the same"
-        )
+        return f"vLLM {version} was not tried, {', '.join(seams.TRIED)} was; set {TRY}={version} to use it all the same"
     return seams.changed(seams.ALL) or seams.missing_fields()
 
 

@@ -152,4 +152,3 @@ def _kind(value: object) -> str:
 def _number(value: int) -> str:
     """Nobody needs the digits of a number that fills a page."""
     return str(value) if abs(value) < 10**12 else "a huge number"
-

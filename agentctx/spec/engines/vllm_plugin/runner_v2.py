@@ -1,6 +1,7 @@
 """The V2 model runner: what a model state returns from `prepare_inputs` goes to the model, and only there.
 
-So positions are replaced in the model's inputs; slots, attention metadata, sampler and drafters keep the contiguous ones.
+So positions are replaced in the model's inputs; slots, attention metadata, sampler and drafters keep the contiguous
+ones.
 """
 
 from __future__ import annotations
@@ -87,10 +88,11 @@ def sparse_state(base: Any) -> Any:
             shift = self._shift[batch.idx_mapping[: batch.num_reqs].long()]
             positions[..., :n] += torch.repeat_interleave(shift, lengths, output_size=n)
             for i in range(batch.num_reqs):
-                spans, table = self._sparse.get(int(batch.idx_mapping_np[i]), (None, None))
+                found = self._sparse.get(int(batch.idx_mapping_np[i]))
                 computed = int(batch.num_computed_tokens_np[i])
-                if spans is None or computed >= spans.n_kept:
+                if found is None or computed >= found[0].n_kept:
                     continue
+                spans, table = found
                 first = int(batch.query_start_loc_np[i])
                 count = min(int(batch.num_scheduled_tokens[i]), spans.n_kept - computed)
                 positions[..., first : first + count] = table[computed : computed + count]

@@ -1,6 +1,6 @@
 """The engine core asks its workers, once at start: does each have the plugin, and is it active there?
 
-Workers may run on other machines. One that lacks the plugin would compute with contiguous positions, and nobody would see it.
+Workers may run on other machines. One that lacks the plugin would compute with contiguous positions, unseen.
 """
 
 from __future__ import annotations
