@@ -12,6 +12,7 @@ from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, or
 from engine_models import (
     CLOSE,
     MODELS,
+    SHAPES,
     TOLERANCES,
     UP_TO_A_CONSTANT,
     Oracle,
@@ -26,18 +27,19 @@ from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
 from agentctx.spec.protocols import ChatFrame, Drafter, Engine
 
 
+# `make test-mlx` and its siblings name the engine that they are for, and fail where it can't be imported.
+UNDER_TEST = os.environ.get("AGENTCTX_TEST_ENGINES", "reference,torch").split(",")
+
+
 @pytest.fixture(scope="session", params=sorted(MODELS))
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp(request.param), **MODELS[request.param])
+    shape = {key: value for name in UNDER_TEST for key, value in SHAPES.get(name, {}).items()}
+    return build(tmp_path_factory.mktemp(request.param), **{**MODELS[request.param], **shape})
 
 
 @pytest.fixture(scope="session")
 def oracle(folder: Path) -> Oracle:
     return oracle_of(folder)
-
-
-# `make test-mlx` and its siblings name the engine that they are for, and fail where it can't be imported.
-UNDER_TEST = os.environ.get("AGENTCTX_TEST_ENGINES", "reference,torch").split(",")
 
 
 @pytest.fixture(scope="session", params=UNDER_TEST)

@@ -148,6 +148,10 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
+# What an engine needs of a tiny model: vLLM's attention on CPUs has no heads narrower than 32.
+SHAPES: dict[str, dict[str, Any]] = {"vllm": {"hidden_size": 128, "intermediate_size": 96}}
+
+
 def prompt_ids(n: int, seed: int = 1) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, n).astype(np.int32)
 
