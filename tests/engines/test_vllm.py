@@ -57,7 +57,14 @@ def truth(tiny: Path) -> Oracle:
 @pytest.fixture(scope="module")
 def engine(tiny: Path) -> Any:
     """Chunks of 64 tokens, and blocks for fewer requests than are sent at once."""
-    return load(tiny, max_num_batched_tokens=64, max_num_seqs=6, block_size=BLOCK, num_gpu_blocks_override=26)
+    return load(
+        tiny,
+        max_model_len=768,
+        max_num_batched_tokens=64,
+        max_num_seqs=6,
+        block_size=BLOCK,
+        num_gpu_blocks_override=26,
+    )
 
 
 def load(folder: Path, **options: Any) -> Any:
