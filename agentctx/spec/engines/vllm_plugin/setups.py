@@ -8,7 +8,7 @@ from agentctx.errors import EngineUnavailable
 from agentctx.spec.engines.folder import refuse, rope_type
 
 # Model types that were compared with transformers inside vLLM; position goes to every layer in each of them.
-MODELS = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
+MODELS = frozenset({"granite", "llama", "mistral", "phi3", "qwen2", "qwen3"})
 # Speculative decoding that was run with sparse requests. Others read the target's states or positions in ways of
 # their own (DFlash, DSpark, Medusa, EAGLE, MTP of vision models) and were not tried.
 SPECULATION = frozenset({"ngram", "draft_model"})
