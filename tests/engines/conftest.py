@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_models import CLOSE, MODELS, TOLERANCES, Oracle, build, describe, oracle_of, prepare
 from engine_models import (
     CLOSE,
     MODELS,
@@ -21,6 +20,7 @@ from engine_models import (
     describe,
     log_softmax,
     oracle_of,
+    prepare,
 )
 
 from agentctx.spec import engines

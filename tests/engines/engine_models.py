@@ -131,6 +131,8 @@ def prepare(engine_name: str, folder: Path) -> None:
     """Whatever an engine needs beside the folder: an export that loses nothing."""
     if engine_name in engines.exporting():
         make_export(ModelFolder("tiny", folder, None), engine_name, "float32", engines.load_exporter(engine_name))
+
+
 # Engines that tell log-probabilities: their logits are compared up to a constant, and never bit by bit, because what a
 # prefix cache holds already isn't computed again in the same batch.
 UP_TO_A_CONSTANT = frozenset({"vllm"})
