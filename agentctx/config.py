@@ -68,7 +68,10 @@ class RunOptions:
     scorer: str | None = _option(None, "how the drafter's tokens are scored (default: what its calibration is for)")
     calibration: str | None = _option(None, "file of `bench calibrate` for the drafter (default: what ships for it)")
     engine: str = _option("torch", "library that runs the main model")
-    url: str | None = _option(None, "address of an OpenAI-compatible server, for --engine openai")
+    url: str | None = _option(
+        None, "address of a server: any OpenAI-compatible one (openai), or vLLM with the plugin (vllm)"
+    )
+    served_model: str | None = _option(None, "the server's name of --model, for --engine vllm (default: its only one)")
     force_sparse: bool = _option(False, "sparse prefill even where the estimate says that dense is cheaper")
     force_dense: bool = _option(False, "no drafter scoring, whatever the estimate says")
     text_level: bool = _option(False, "let a drafter with another tokenizer select text")

@@ -18,6 +18,7 @@ from agentctx.errors import ConfigError
 
 PROJECT_FILE = "agentctx.toml"
 _TABLES = ("runs",)
+_YOURS = ("url",)  # a repository that was cloned must not decide where code, and a key, are sent
 
 
 def load(root: Path | None, flags: Mapping[str, object], environment: Mapping[str, str]) -> Resolved:
@@ -50,13 +51,23 @@ def project_layers(root: Path) -> list[Layer]:
     out = []
     own = root / PROJECT_FILE
     if own.is_file():
-        out.append(Layer(str(own), _table(own, ())))
+        out.append(_project_layer(str(own), _table(own, ())))
     project = root / "pyproject.toml"
     if project.is_file():
         table = _table(project, ("tool", "agentctx")) if _mentions_us(project) else {}
         if table:
-            out.append(Layer(f"{project} [tool.agentctx]", table))
+            out.append(_project_layer(f"{project} [tool.agentctx]", table))
     return out
+
+
+def _project_layer(name: str, table: dict[str, object]) -> Layer:
+    for key in _YOURS:
+        if key in table:
+            raise ConfigError(
+                f"'{key}' in {name}: a repository can't say where its code is sent",
+                hint=f"--{key}, AGENTCTX_{key.upper()}, or your own config.toml (`agentctx config show` says where it lies)",
+            )
+    return Layer(name, table)
 
 
 def user_file(environment: Mapping[str, str]) -> Path:

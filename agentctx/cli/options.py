@@ -29,8 +29,8 @@ SELECTION = (
     "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "rank_model", "cache",
 )  # fmt: skip
 EDITING = (
-    "engine", "url", "samples", "temperature", "top_p", "seed", "max_new", "edit_format", "check_cmd", "check_timeout",
-    "protect",
+    "engine", "url", "served_model", "samples", "temperature", "top_p", "seed", "max_new", "edit_format",
+    "check_cmd", "check_timeout", "protect",
 )  # fmt: skip
 
 

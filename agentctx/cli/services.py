@@ -16,6 +16,7 @@ from agentctx.errors import UsageError
 from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
+from agentctx.spec.engines.address import Address
 from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ class LocalModel:
         self._cache = cache
         self._say = say
         self._engine: Engine | None = None
+
+    @property
+    def address(self) -> Address | None:
+        return None
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -92,6 +97,48 @@ class LocalModel:
         """Parameters of an early exit: embedding and head stay whole."""
         outside = self.info.vocab_size * self.info.hidden_size * (1 if self.info.tied else 2)
         return outside + (self.info.n_params - outside) * n_layers // self.info.n_layers
+
+
+class ServedModel(LocalModel):
+    """A model that a server runs on token ids; its folder here gives the tokenizer and what is known of it."""
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        engine: str,
+        n_tokens: int,
+        cache: Path,
+        say: Callable[[str], None],
+        *,
+        url: str,
+        served_model: str | None,
+        key: str | None,
+    ) -> None:
+        from agentctx.spec.engines.address import parse_address
+
+        super().__init__(folder, engine, n_tokens, cache, say)
+        self._address = parse_address(url)
+        self._served_model = served_model
+        self._key = key
+
+    @property
+    def address(self) -> Address | None:
+        return self._address
+
+    def load_engine(self) -> Engine:
+        from agentctx.spec.engines import load_connecting
+
+        if self._engine is None:
+            self._say(f"asking {self._address.host} for its models")
+            self._engine = load_connecting(self._engine_name).connect(
+                self._address.base,
+                self._served_model,
+                tokenizer=self.tokenizer,
+                chat=self.chat,
+                info=self.info,
+                api_key=self._key,
+            )
+        return self._engine
 
 
 @dataclass(slots=True)
@@ -153,12 +200,31 @@ class CliServices:
     def model(self, name: str, options: RunOptions, n_tokens: int) -> LocalModel:
         from agentctx.models.store import resolve
 
-        folder = resolve(name, settings.cache_root(self.environment))
+        cache = settings.cache_root(self.environment)
+        folder = resolve(name, cache)
         key = (str(folder.path.resolve()), options.engine)
         if key not in self._models:
-            cache = settings.cache_root(self.environment)
-            self._models[key] = LocalModel(folder, options.engine, n_tokens, cache, self.progress)
+            self._models[key] = self._made(folder, options, n_tokens, cache)
         return self._models[key]
+
+    def _made(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> LocalModel:
+        from agentctx.spec.engines import connects
+
+        if options.url is None or not connects(options.engine):
+            return LocalModel(folder, options.engine, n_tokens, cache, self.progress)
+        return ServedModel(
+            folder,
+            options.engine,
+            n_tokens,
+            cache,
+            self.progress,
+            url=options.url,
+            served_model=options.served_model,
+            key=self._api_key(),
+        )
+
+    def _api_key(self) -> str | None:
+        return next((self.environment[name] for name in API_KEYS if self.environment.get(name)), None)
 
     def text_model(self, options: RunOptions) -> RemoteModel | None:
         from agentctx.models.counting import tokenizer_or_estimate
@@ -170,9 +236,8 @@ class CliServices:
             raise UsageError(
                 f"--engine {options.engine} needs the address of a server", hint="--url http://localhost:8000/v1"
             )
-        key = next((self.environment[name] for name in API_KEYS if self.environment.get(name)), None)
         counter = tokenizer_or_estimate(options.tokenizer, settings.cache_root(self.environment))
-        return RemoteModel(options.engine, options.url, options.model, counter, key)
+        return RemoteModel(options.engine, options.url, options.model, counter, self._api_key())
 
     def default_model(self) -> str | None:
         from agentctx.models.store import default_model

@@ -128,3 +128,13 @@ def parse_vm_stat(text: str) -> Available:
     if size is None or not pages:
         return Available(None, "how much memory is free could not be read from vm_stat")
     return Available(int(size[1]) * sum(map(int, pages)), "vm_stat")
+
+
+def peak_bytes() -> int | None:
+    """The most memory that this process has held so far; None where the system doesn't tell (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(most if sys.platform == "darwin" else most * 1024)  # macOS counts bytes, Linux KiB

@@ -1,31 +1,58 @@
-"""A model that an engine runs here: kept tokens at their original positions (sparse), or contiguous text (text, dense).
+"""A model that an engine runs on token ids: kept tokens at their original positions (sparse), or contiguous text.
 
-Every candidate comes from one prefill.
+Every candidate comes from one prefill. Where the engine is a server on another machine, files that hold secrets by
+their name aren't packed, and a prompt with a value that looks like one is not sent: ids can't be turned back.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 
 from agentctx.config import RunOptions
 from agentctx.edit.formats import EditFormat
+from agentctx.errors import UsageError
+from agentctx.models.memory import peak_bytes
 from agentctx.pipeline.readers import Answers, ttft, with_ttft
+from agentctx.pipeline.redaction import find
+from agentctx.pipeline.secret_rules import file_reason
 from agentctx.pipeline.select import SYSTEM, Outcome, Understood, select_for
 from agentctx.pipeline.services import Clock, Model, Services
-from agentctx.prompt import Finding, SparsePrompt
+from agentctx.prompt import Completion, Finding, SparsePrompt
 from agentctx.repo.pack import Frame
-from agentctx.report import RunReport
-from agentctx.spec.protocols import Engine, Session
+from agentctx.report import EngineRow, RunReport
+from agentctx.spec.engines.address import Address
+from agentctx.spec.protocols import Engine, SampleParams, Session
 from agentctx.spec.sparse import dense, to_sparse
 from agentctx.spec.tokens import tokenize
+
+SHOWN = 5  # places of secrets that a refusal names
+
+
+@dataclass(slots=True)
+class Metered:
+    """Implements `Sampler`: counts what it draws."""
+
+    session: Session
+    n_tokens: int = 0
+    seconds: float = 0.0
+
+    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+        started = time.perf_counter()
+        drawn = self.session.sample(n, params)
+        self.seconds += time.perf_counter() - started
+        # Greedy samples are one sample, handed out n times.
+        self.n_tokens += sum(one.n_tokens for one in (drawn[:1] if params.temperature <= 0 else drawn))
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Prefilled:
-    """Implements `Answers`."""
+    """Implements `Answers`. `row`: what is known of the engine before the answers are drawn."""
 
-    sampler: Session
+    sampler: Metered
     notes: tuple[Finding, ...]
+    row: EngineRow
     continues: bool = True
 
     def form(self, form: EditFormat) -> EditFormat:
@@ -35,7 +62,16 @@ class Prefilled:
         return self.notes
 
     def told(self, report: RunReport) -> RunReport:
-        return report
+        meter = self.sampler
+        speed = round(meter.n_tokens / meter.seconds, 4) if meter.n_tokens and meter.seconds else None
+        here = self.row.host is None
+        row = replace(
+            self.row,
+            ttft=round(report.timings.get("ttft", 0.0), 4),
+            decode_tokens_per_second=speed,
+            peak_memory_bytes=peak_bytes() if here else None,
+        )
+        return replace(report, engine=row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +84,7 @@ class EmbeddedReader:
     clock: Clock
 
     def withheld(self, path: str) -> str | None:
-        return None  # nothing leaves the machine
+        return file_reason(path) if self._leaves() else None
 
     def select(self, understood: Understood, wish: str, prefix: str) -> Outcome:
         frame = Frame(SYSTEM, wish, self.main.chat, prefix)
@@ -58,10 +94,13 @@ class EmbeddedReader:
 
     def read(self, outcome: Outcome) -> Prefilled:
         prompt, notes = self._prompt(outcome)
+        if self._leaves():
+            self._refuse_secrets(outcome)
         engine = self._engine()
         self.services.progress(f"prefilling {len(prompt.ids)} tokens")
         with self.clock.stage("prefill"):
-            return Prefilled(engine.prefill(prompt), notes)
+            session = engine.prefill(prompt)
+        return Prefilled(Metered(session), notes, self._row(prompt, session))
 
     def compare(self, outcome: Outcome, answers: Answers) -> tuple[Finding, ...]:
         """How long a dense prefill takes, and whether the first token is the same."""
@@ -70,7 +109,7 @@ class EmbeddedReader:
         self.services.progress("prefilling the whole window for comparison")
         with self.clock.stage("prefill_dense"):
             whole = engine.prefill(dense(outcome.tokenized))
-        same = int(whole.logits.argmax()) == int(answers.sampler.logits.argmax())
+        same = _first(whole) == _first(answers.sampler.session)
         ours, theirs = ttft(self.clock), self.clock.seconds["prefill_dense"]
         word = "the same" if same else "another"
         message = (
@@ -81,6 +120,47 @@ class EmbeddedReader:
 
     def timings(self) -> dict[str, float]:
         return with_ttft(self.clock)
+
+    @property
+    def _address(self) -> Address | None:
+        return self.main.address
+
+    def _leaves(self) -> bool:
+        """Whether the prompt goes to another machine."""
+        return self._address is not None and not self._address.is_local
+
+    def _refuse_secrets(self, outcome: Outcome) -> None:
+        """Raises UsageError: the kept code, tests, log or request hold what looks like a secret."""
+        rows = find(outcome.text, outcome.understood.index.data.__getitem__).rows
+        if rows and self._address is not None:
+            places = ", ".join(f"{row.path}{f':{row.line}' if row.line else ''} ({row.kind})" for row in rows[:SHOWN])
+            more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+            raise UsageError(
+                f"the prompt holds what looks like secrets, {self._address.host} is another machine: {places}{more}",
+                hint="--engine openai sends placeholders in their place; or take them out of the repository",
+            )
+
+    def _row(self, prompt: SparsePrompt, session: Session) -> EngineRow:
+        """Here every prompt is prefilled anew; a server's prefix cache may hold a part of it."""
+        host = None if self._address is None else self._address.host
+        if host is None:
+            reason = "not looked for, nothing leaves this process"
+        elif self._leaves():
+            reason = "looked for, the server is another machine; none were found in the prompt"
+        else:
+            reason = "not looked for, the server runs on this machine"
+        return EngineRow(
+            name=self.options.engine,
+            host=host,
+            model=self.main.info.name,
+            context=self.main.info.max_position,
+            ttft=None,
+            decode_tokens_per_second=None,
+            prompt_tokens=len(prompt.ids),
+            cached_tokens=session.n_cached,
+            secrets_kept=self._leaves(),
+            secrets_reason=reason,
+        )
 
     def _drafts_for_itself(self) -> bool:
         return self.services.model(self.options.drafter, self.options, 0).info.folder == self.main.info.folder
@@ -98,3 +178,8 @@ class EmbeddedReader:
             return to_sparse(outcome.tokenized, outcome.selection.units, max_position=room)
         text = tokenize(outcome.text, self.main.tokenizer)
         return to_sparse(text, range(len(text.document.units)), max_position=room)
+
+
+def _first(session: Session) -> tuple[int, ...]:
+    """The first token that greedy decoding gives, none at an end: servers don't tell logits."""
+    return session.sample(1, SampleParams(max_new=1))[0].ids

@@ -13,6 +13,7 @@ from agentctx.config import RunOptions
 from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
+from agentctx.spec.engines.address import Address
 from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 
@@ -27,6 +28,10 @@ class Model(Protocol):
 
     @property
     def chat(self) -> ChatFrame: ...
+
+    @property
+    def address(self) -> Address | None:
+        """The server that runs it on token ids; None: it runs in this process."""
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
         """Its first `n_layers` layers (None = all) as a drafter; on the engine's weights where those are loaded."""

@@ -118,13 +118,14 @@ class SecretRow:
 
 @dataclass(frozen=True, slots=True)
 class EngineRow:
-    """The server that read the prompt, and what it said of it (None: it didn't say).
+    """What read the prompt, and what is known of that (None: unknown, a server didn't say).
 
-    `secrets_kept`: whether secrets were held back, with the reason; `secrets`: those that were.
+    `host`: None for this process. `cached_tokens`: of the prompt, those that a prefix cache held. `secrets_kept`:
+    whether secrets were held back, with the reason; `secrets`: those that were.
     """
 
     name: str
-    host: str
+    host: str | None
     model: str
     context: int | None
     ttft: float | None  # seconds from the request to its first token
@@ -134,6 +135,7 @@ class EngineRow:
     secrets_kept: bool
     secrets_reason: str
     secrets: tuple[SecretRow, ...] = ()
+    peak_memory_bytes: int | None = None  # of this process, drafter included
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,21 @@ def render_edit(report: RunReport) -> str:
 _SECRETS_SHOWN = 10
 
 
+def _peak(engine: EngineRow) -> str:
+    """A server's memory is its own business."""
+    if engine.host is not None:
+        return ""
+    n_bytes = engine.peak_memory_bytes
+    return "; peak memory unknown" if n_bytes is None else f"; peak memory {n_bytes / 1e9:.1f} GB"
+
+
 def _engine(engine: EngineRow) -> Iterator[str]:
     context = f"context {engine.context:,}" if engine.context is not None else "context unknown"
-    yield f"engine {engine.name}: {engine.model} at {engine.host} ({context})"
+    place = f"at {engine.host}" if engine.host is not None else "in this process"
+    yield f"engine {engine.name}: {engine.model} {place} ({context})"
     counts = f"{_known(engine.prompt_tokens, ',')} prompt tokens, {_known(engine.cached_tokens, ',')} of them cached"
     speed = f"{_known(engine.decode_tokens_per_second, '.1f')} tokens/s"
-    yield f"the server read {counts}; first token after {_known(engine.ttft, '.2f')} s, then {speed}"
+    yield f"it read {counts}; first token after {_known(engine.ttft, '.2f')} s, then {speed}{_peak(engine)}"
     yield f"secrets: {engine.secrets_reason}"
     for secret in engine.secrets[:_SECRETS_SHOWN]:
         yield f"  not sent: {secret.path}{'' if secret.line is None else f':{secret.line}'} {secret.kind}"

@@ -91,8 +91,15 @@ class Session(Sampler, Protocol):
     def prefill_seconds(self) -> float: ...
 
     @property
+    def n_cached(self) -> int | None:
+        """Tokens of the prompt that a prefix cache of the engine held; None where it isn't told."""
+
+    @property
     def logits(self) -> Float32:
-        """float32 (V,): for the token after the prompt."""
+        """float32 (V,): for the token after the prompt, up to a constant.
+
+        Raises EngineUnavailable where `EngineCaps.logprobs` is False.
+        """
 
     def extend(self, ids: Sequence[int]) -> Float32:
         """float32 (len(ids), V): logits after each of `ids`, placed from the original length on; not stored."""

@@ -152,3 +152,19 @@ def test_folders_of_the_user(root: Path, own_world: Path, monkeypatch: pytest.Mo
     assert settings.cache_root({}).name == "agentctx"
     assert settings.user_file({"AGENTCTX_CONFIG_DIR": "/c"}) == Path("/c/config.toml")
     assert settings.user_file({}).parts[-2:] == ("agentctx", "config.toml")
+
+
+@pytest.mark.parametrize("where", ["own", "project"])
+def test_a_repository_can_not_say_where_its_code_is_sent(root: Path, where: str) -> None:
+    table = "[tool.agentctx]\n" if where == "project" else ""
+    write(root, **{where: f'{table}url = "https://elsewhere.example/v1"'})
+    with pytest.raises(ConfigError, match=r"'url' in .* a repository can't say where its code is sent") as caught:
+        load(root)
+    assert "AGENTCTX_URL" in str(caught.value.hint)
+
+
+def test_the_user_says_where_code_is_sent(root: Path) -> None:
+    write(root, user='url = "http://localhost:3/v1"')
+    assert load(root).options.url == "http://localhost:3/v1"
+    assert load(root, {"AGENTCTX_URL": "http://localhost:2/v1"}).options.url == "http://localhost:2/v1"
+    assert load(root, url="http://localhost:1/v1").options.url == "http://localhost:1/v1"

@@ -45,6 +45,25 @@ class TextEngineModule(Protocol):
         """
 
 
+class ConnectingModule(Protocol):
+    """What the module of an engine offers that also speaks to servers which take token ids."""
+
+    def connect(
+        self,
+        url: str,
+        served_model: str | None,
+        *,
+        tokenizer: Tokenizer,
+        chat: ChatFrame,
+        info: ModelInfo,
+        api_key: str | None,
+    ) -> Engine:
+        """`served_model`: as the server calls it; None = its only one. `info`: of the same model's folder here.
+
+        Raises EngineUnavailable: no server, no such model, or it can't place tokens.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class EngineEntry:
     module: str
@@ -53,6 +72,7 @@ class EngineEntry:
     drafts_with: str | None = None  # the engine that runs its drafters; None = itself
     exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
     takes_text: bool = False  # a server: text goes in, no weights are loaded here
+    connects: bool = False  # with an address: to a server that takes token ids
 
 
 ENGINES: dict[str, EngineEntry] = {
@@ -65,7 +85,7 @@ ENGINES: dict[str, EngineEntry] = {
         drafts_with="torch",
         exporter="agentctx.spec.engines.openvino_export",
     ),
-    "vllm": EngineEntry("agentctx.spec.engines.vllm", ("vllm",), "vllm", drafts_with="torch"),
+    "vllm": EngineEntry("agentctx.spec.engines.vllm", ("vllm",), "vllm", drafts_with="torch", connects=True),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
     "openai": EngineEntry("agentctx.spec.engines.openai", ("openai",), "openai", drafts_with="torch", takes_text=True),
 }
@@ -89,6 +109,16 @@ def load_text(name: str) -> TextEngineModule:
 def takes_text(name: str) -> bool:
     """Whether the engine sends text to a server."""
     return name in ENGINES and ENGINES[name].takes_text
+
+
+def load_connecting(name: str) -> ConnectingModule:
+    """The module of an engine that `connects`. Raises EngineUnavailable: a package is missing."""
+    return cast(ConnectingModule, _module(name))
+
+
+def connects(name: str) -> bool:
+    """Whether the engine can also be a server that takes token ids."""
+    return name in ENGINES and ENGINES[name].connects
 
 
 def _module(name: str) -> object:

@@ -57,6 +57,7 @@ class MlxSession:
     cache: list[SeatedCache]
     logits: Float32
     prefill_seconds: float
+    n_cached: int | None = 0  # it has no prefix cache
 
     def extend(self, ids: Sequence[int]) -> Float32:
         if not ids:

@@ -11,17 +11,14 @@ from typing import Any
 
 import openai
 
-from agentctx.errors import ConfigError, ModelUnavailable
+from agentctx.errors import ModelUnavailable
 from agentctx.prompt import Completion, Conversation
 from agentctx.spec.engines.address import Address, parse_address
+from agentctx.spec.engines.openai_client import CONNECT_SECONDS, READ_SECONDS, RETRIES, make_client
 from agentctx.spec.engines.openai_errors import LOST, MALFORMED, Place, translate
 from agentctx.spec.engines.openai_stream import Read, read
 from agentctx.spec.protocols import SampleParams, ServedModel, TextUsage
 
-CONNECT_SECONDS = 5.0
-READ_SECONDS = 600.0  # between two pieces of an answer: the first one waits for the whole prefill
-RETRIES = 2
-NO_KEY = "none"  # the library wants one; servers without keys don't look at it
 # What a strict server may refuse and an answer can do without, with what is asked instead (None: nothing).
 _OPTIONAL = {"stream_options": None, "seed": None, "n": None, "top_p": None, "max_tokens": "max_completion_tokens",
              "temperature": None}  # fmt: skip
@@ -40,14 +37,7 @@ def connect(
     """See `TextEngineModule.connect`."""
     started = time.perf_counter()
     address = parse_address(url)
-    client = openai.OpenAI(
-        api_key=_checked(key) or NO_KEY,
-        base_url=address.base,
-        max_retries=retries,
-        # A redirect would take the text elsewhere, and a proxy has no business between this machine and itself.
-        http_client=openai.DefaultHttpxClient(follow_redirects=False, trust_env=not address.is_local),
-        timeout=openai.Timeout(read_seconds, connect=connect_seconds),
-    )
+    client = make_client(address, key, connect_seconds, read_seconds, retries)
     place = Place(address.host, model or "", key=key)
     listed = _listed(client, place, needed=model is None)
     name = model or _only(listed, address)
@@ -55,13 +45,6 @@ def connect(
     served = ServedModel(name, address.host, address.is_local, _context(row))
     place = replace(place, model=name, names=tuple(one["id"] for one in listed))
     return OpenAIEngine(client, served, place, time.perf_counter() - started, row.get("owned_by") == "omlx")
-
-
-def _checked(key: str | None) -> str | None:
-    """Raises ConfigError for what can't stand in a header; the library's own error would show it."""
-    if key is not None and not re.fullmatch(r"[\x21-\x7e]+", key):
-        raise ConfigError("the API key holds blanks or characters that no key has", hint="look at AGENTCTX_API_KEY")
-    return key
 
 
 def _listed(client: openai.OpenAI, place: Place, *, needed: bool) -> list[dict[str, Any]]:

@@ -58,6 +58,7 @@ class OpenVinoSession:
     state: State
     logits: Float32
     prefill_seconds: float
+    n_cached: int | None = 0  # it has no prefix cache
 
     def extend(self, ids: Sequence[int]) -> Float32:
         if not ids:

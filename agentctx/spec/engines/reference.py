@@ -58,6 +58,7 @@ class ReferenceSession:
     cache: KeyValues
     logits: Float32
     prefill_seconds: float
+    n_cached: int | None = 0  # it has no prefix cache
 
     def extend(self, ids: Sequence[int]) -> Float32:
         if not ids:

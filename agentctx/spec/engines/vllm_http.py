@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from agentctx.errors import EngineUnavailable
+from agentctx.errors import AgentctxError, EngineUnavailable
+from agentctx.spec.engines.address import Address, parse_address
 from agentctx.spec.engines.vllm_requests import Answer, Ask, Refused
+
+if TYPE_CHECKING:
+    from agentctx.spec.engines.openai_errors import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VllmServer:
     """Implements `vllm_requests.Carrier`."""
 
-    client: Any
-    url: str
+    client: Any = field(repr=False)  # it knows the key
+    address: Address
     served_model: str
+    key: str | None = field(repr=False)
 
     @property
     def tells_logits(self) -> bool:
@@ -23,7 +28,7 @@ class VllmServer:
 
     @property
     def where(self) -> str:
-        return f"the vLLM server at {self.url}"
+        return f"the vLLM server at {self.address.host}"
 
     def ask(self, asks: list[Ask]) -> list[Answer]:
         return [self._ask(ask) for ask in asks]
@@ -34,9 +39,9 @@ class VllmServer:
         try:
             found = self.client.completions.create(**_body(self.served_model, ask))
         except openai.BadRequestError as error:
-            raise Refused(error.message) from error
-        except openai.OpenAIError as error:
-            raise EngineUnavailable(f"{self.where} can't be used: {error}", hint="is it running?") from error
+            raise Refused(_place(self.address, self.served_model, self.key).said(error)) from None
+        except openai.APIError as error:
+            raise _failed(error, self.address, self.served_model, self.key) from None
         choices = sorted(found.choices, key=lambda one: one.index)
         ids = [getattr(one, "token_ids", None) for one in choices]
         if any(one is None for one in ids):
@@ -50,25 +55,43 @@ class VllmServer:
         )
 
 
-def connect(url: str, served_model: str | None, api_key: str | None, timeout: float) -> VllmServer:
+def connect(url: str, served_model: str | None, api_key: str | None, read_seconds: float | None = None) -> VllmServer:
     """Raises EngineUnavailable: no client library, no server, no such model."""
     try:
         import openai
+
+        from agentctx.spec.engines.openai_client import READ_SECONDS, make_client
     except ImportError as error:
         raise EngineUnavailable(
             f"a vLLM server can't be reached: {error}", hint='pip install "agentctx[openai]"'
         ) from error
-    base = url.rstrip("/").removesuffix("/v1") + "/v1"
-    client = openai.OpenAI(base_url=base, api_key=api_key or "none", timeout=timeout)
+    address = parse_address(url)
+    client = make_client(address, api_key, read_seconds=read_seconds or READ_SECONDS)
     try:
         names = [model.id for model in client.models.list().data]
-    except openai.OpenAIError as error:
-        raise EngineUnavailable(f"the vLLM server at {url} can't be used: {error}", hint="is it running?") from error
+    except openai.APIError as error:
+        raise _failed(error, address, served_model, api_key) from None
     if served_model is None and len(names) == 1:
         served_model = names[0]
     if served_model is None or served_model not in names:
-        raise EngineUnavailable(f"the server at {url} serves {', '.join(names)}", hint="name one of them")
-    return VllmServer(client, url, served_model)
+        raise EngineUnavailable(
+            f"the server at {address.host} serves {', '.join(names) or 'no model'}",
+            hint="name one of them with --served-model",
+        )
+    return VllmServer(client, address, served_model, api_key)
+
+
+def _place(address: Address, model: str | None, key: str | None) -> Place:
+    from agentctx.spec.engines.openai_errors import Place
+
+    return Place(address.host, model or "", key=key)
+
+
+def _failed(error: Exception, address: Address, model: str | None, key: str | None) -> AgentctxError:
+    """To be raised `from None`: the library's error holds the request with its headers, and so the key."""
+    from agentctx.spec.engines.openai_errors import translate
+
+    return translate(error, _place(address, model, key))
 
 
 def _body(served_model: str, ask: Ask) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, Completion, Float32, ModelInfo, SparsePrompt, Task, TestRef, Tokenizer
 from agentctx.report import RunReport
 from agentctx.report.schema import load_schema
+from agentctx.report.text import render_edit
+from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.reference import ReferenceDrafter, drafter_from, tiny_engine
 from agentctx.spec.protocols import EngineCaps, SampleParams
 from tests.trees import Repo
@@ -45,6 +47,8 @@ class Scripted:
     tokenizer: Tokenizer = TINY.tokenizer
     chat: ChatFrame = TINY.chat
     logits: Float32 = field(default_factory=lambda: np.zeros(8, np.float32))
+    n_cached: int | None = 0
+    address: Address | None = None  # the server that it is
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> Scripted:
         self.prompts.append(prompt)
@@ -74,6 +78,10 @@ class Model:
     @property
     def chat(self) -> ChatFrame:
         return self.engine.chat
+
+    @property
+    def address(self) -> Address | None:
+        return self.engine.address
 
     def load_engine(self) -> Scripted:
         return self.engine
@@ -117,9 +125,11 @@ def run(
     *,
     apply: bool = True,
     task: Task | None = None,
+    address: Address | None = None,
+    n_cached: int | None = 0,
     **options: object,
 ) -> tuple[RunReport, Scripted]:
-    engine = Scripted(answers)
+    engine = Scripted(answers, address=address, n_cached=n_cached)
     chosen = RunOptions(**{"budget": 12_000, "samples": 4, "temperature": 0.7, **options})  # type: ignore[arg-type]
     task = task or Task(request="mean([]) must be 0.0", tests=(FAILING,))
     request = EditRequest(project.root, task, chosen, apply)
@@ -244,3 +254,72 @@ def test_no_model(project: Repo, tmp_path: Path) -> None:
 def test_the_json_of_an_edit_is_valid(project: Repo, tmp_path: Path) -> None:
     report, _ = run(project, tmp_path, [BAD, GOOD])
     jsonschema.validate(json.loads(json.dumps(report.to_dict(all_units=True))), load_schema())
+
+
+# ---------------------------------------------------------------- what is known of the engine
+
+FAR = Address("https://gpu.example/v1", "gpu.example", False)
+NEAR = Address("http://localhost:8000/v1", "localhost:8000", True)
+KEY = "ghp_" + "Zk3Vq9Lx7Rt2Wm8Bn4Yc6Hd1Jf5Gs0PaQeUi"
+
+
+def test_the_report_says_what_the_engine_did(project: Repo, tmp_path: Path) -> None:
+    report, engine = run(project, tmp_path, [GOOD], apply=False, samples=1, temperature=0.0)
+    row = report.engine
+    assert row is not None
+    assert (row.name, row.host, row.model, row.context) == ("torch", None, "tiny", 1 << 20)
+    assert (row.prompt_tokens, row.cached_tokens) == (len(engine.prompts[0].ids), 0)
+    assert row.ttft == round(report.timings["ttft"], 4) > 0
+    assert row.decode_tokens_per_second is not None
+    assert row.peak_memory_bytes is None or row.peak_memory_bytes > 1_000_000
+    assert (row.secrets_kept, row.secrets_reason) == (False, "not looked for, nothing leaves this process")
+    jsonschema.validate(json.loads(json.dumps(report.to_dict())), load_schema())
+    assert "engine torch: tiny in this process (context 1,048,576)" in render_edit(report)
+
+
+def test_a_server_that_takes_ids_is_named(project: Repo, tmp_path: Path) -> None:
+    report, _ = run(project, tmp_path, [GOOD], apply=False, address=NEAR, n_cached=None, engine="vllm")
+    row = report.engine
+    assert row is not None
+    assert (row.name, row.host, row.cached_tokens, row.peak_memory_bytes) == ("vllm", "localhost:8000", None, None)
+    assert row.secrets_reason == "not looked for, the server runs on this machine"
+    text = render_edit(report)
+    assert "engine vllm: tiny at localhost:8000" in text
+    assert "prompt tokens, unknown of them cached" in text
+    assert "peak memory" not in text
+
+
+def with_a_secret(project: Repo) -> None:
+    basic = project.root / "tallies/basic.py"
+    basic.write_text(f'TOKEN = "{KEY}"\n' + basic.read_text())
+    project.git("add", "tallies/basic.py")
+    project.git("commit", "-qm", "oops")
+
+
+def test_a_prompt_with_a_secret_is_not_sent_to_another_machine(project: Repo, tmp_path: Path) -> None:
+    with_a_secret(project)
+    with pytest.raises(
+        UsageError, match=r"gpu\.example is another machine: tallies/basic\.py:1 \(github-token\)"
+    ) as caught:
+        run(project, tmp_path, [GOOD], address=FAR, pins=("tallies/basic.py",))
+    assert KEY not in str(caught.value)
+    assert "--engine openai" in str(caught.value.hint)
+
+
+def test_a_server_here_is_sent_everything(project: Repo, tmp_path: Path) -> None:
+    with_a_secret(project)
+    report, _ = run(project, tmp_path, [GOOD], apply=False, address=NEAR, pins=("tallies/basic.py",))
+    assert report.edit is not None
+    assert report.edit.outcome == "shown"
+
+
+def test_files_of_secrets_are_not_packed_for_another_machine(project: Repo, tmp_path: Path) -> None:
+    (project.root / "secrets.yaml").write_text(f"token: {KEY}\n")
+    project.git("add", "secrets.yaml")
+    project.git("commit", "-qm", "oops")
+    report, _ = run(project, tmp_path, [GOOD], apply=False, address=FAR)
+    assert [row.path for row in report.skipped if "secret" in row.reason] == ["secrets.yaml"]
+    assert report.engine is not None
+    assert report.engine.secrets_kept
+    here, _ = run(project, tmp_path / "here", [GOOD], apply=False)
+    assert not [row.path for row in here.skipped if "secret" in row.reason]

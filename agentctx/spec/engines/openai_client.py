@@ -1,0 +1,40 @@
+"""The HTTP client of every engine that is a server: the official `openai` package, kept from going elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import openai
+
+from agentctx.errors import ConfigError
+from agentctx.spec.engines.address import Address
+
+CONNECT_SECONDS = 5.0
+READ_SECONDS = 600.0  # between two pieces of an answer: the first one waits for the whole prefill
+RETRIES = 2
+NO_KEY = "none"  # the library wants one; servers without keys don't look at it
+
+
+def make_client(
+    address: Address,
+    key: str | None,
+    connect_seconds: float = CONNECT_SECONDS,
+    read_seconds: float = READ_SECONDS,
+    retries: int = RETRIES,
+) -> openai.OpenAI:
+    """Connects to nothing yet. Raises ConfigError for a key that can't be one."""
+    return openai.OpenAI(
+        api_key=_checked(key) or NO_KEY,
+        base_url=address.base,
+        max_retries=retries,
+        # A redirect would take the prompt elsewhere, and a proxy has no business between this machine and itself.
+        http_client=openai.DefaultHttpxClient(follow_redirects=False, trust_env=not address.is_local),
+        timeout=openai.Timeout(read_seconds, connect=connect_seconds),
+    )
+
+
+def _checked(key: str | None) -> str | None:
+    """Raises ConfigError for what can't stand in a header; the library's own error would show it."""
+    if key is not None and not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise ConfigError("the API key holds blanks or characters that no key has", hint="look at AGENTCTX_API_KEY")
+    return key
