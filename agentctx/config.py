@@ -67,7 +67,10 @@ class RunOptions:
     drafter_layers: int | None = _option(None, "stop the drafter after this many layers", low=1)
     scorer: str | None = _option(None, "how the drafter's tokens are scored (default: what its calibration is for)")
     calibration: str | None = _option(None, "file of `bench calibrate` for the drafter (default: what ships for it)")
-    engine: str = _option("torch", "library that runs the main model")
+    engine: str = _option(
+        "auto",
+        "library that runs the main model (auto: mlx on Apple Silicon, openvino for an exported model, else torch)",
+    )
     url: str | None = _option(
         None, "address of a server: any OpenAI-compatible one (openai), or vLLM with the plugin (vllm)"
     )

@@ -65,7 +65,7 @@ def _project_layer(name: str, table: dict[str, object]) -> Layer:
         if key in table:
             raise ConfigError(
                 f"'{key}' in {name}: a repository can't say where its code is sent",
-                hint=f"--{key}, AGENTCTX_{key.upper()}, or your own config.toml (`agentctx config show` says where it lies)",
+                hint=f"--{key}, AGENTCTX_{key.upper()}, or your own config.toml (see `agentctx config show`)",
             )
     return Layer(name, table)
 

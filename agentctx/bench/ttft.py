@@ -157,7 +157,7 @@ def _row(request: Request, loaded: _Loaded, tokens: int, keep: float, state: str
     info = loaded.drafter.info
     ratios = [one.ratio for one in own]
     return Row(
-        engine=request.options.engine,
+        engine=loaded.main.engine.engine,
         drafter=info.name,
         model=loaded.engine.info.name,
         tokens=tokens,

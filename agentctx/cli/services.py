@@ -17,6 +17,7 @@ from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
 from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.choice import Choice, choose
 from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LocalModel:
         self, folder: ModelFolder, engine: str, n_tokens: int, cache: Path, say: Callable[[str], None]
     ) -> None:
         self._folder = folder
-        self._engine_name = engine
+        self._asked = engine
         self._n_tokens = max(n_tokens, 1)
         self._cache = cache
         self._say = say
@@ -41,6 +42,12 @@ class LocalModel:
     @property
     def address(self) -> Address | None:
         return None
+
+    @cached_property
+    def engine(self) -> Choice:
+        from agentctx.models.exports import exported
+
+        return choose(self._asked, self.info, lambda engine: exported(self._folder.path, engine) is not None)
 
     @cached_property
     def info(self) -> ModelInfo:
@@ -63,11 +70,11 @@ class LocalModel:
     def load_drafter(self, n_layers: int | None) -> Drafter:
         from agentctx.spec.engines import drafter_engine, load
 
-        drafting = drafter_engine(self._engine_name)
+        drafting = drafter_engine(self.engine.engine)
         module = load(drafting)
-        if self._engine is not None and drafting == self._engine_name:
+        if self._engine is not None and drafting == self.engine.engine:
             return module.drafter_from(self._engine, n_layers)
-        self._require_memory(n_layers, "the drafter")
+        self._require_memory(n_layers, "the drafter", drafting)
         return module.load_drafter(
             self._folder.path, self._folder.name, tokenizer=self.tokenizer, info=self.info, n_layers=n_layers
         )
@@ -76,22 +83,43 @@ class LocalModel:
         from agentctx.spec.engines import load
 
         if self._engine is None:
-            self._require_memory(None, "the model")
-            module = load(self._engine_name)
+            self._require_memory(None, "the model", self.engine.engine)
+            module = load(self.engine.engine)
             self._engine = module.load_engine(
                 self._folder.path, self._folder.name, tokenizer=self.tokenizer, chat=self.chat, info=self.info
             )
         return self._engine
 
-    def _require_memory(self, n_layers: int | None, what: str) -> None:
+    def _require_memory(self, n_layers: int | None, what: str, engine: str) -> None:
         """Refuse before loading what can't fit; say so where that can't be known."""
         from agentctx.models import memory
 
+        weight_bytes = self._weight_bytes(engine)
+        if weight_bytes is None:
+            self._say(f"loading {what} {self.info.name}: {engine} sees to memory by itself")
+            return
         loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
-        need, have = memory.needed_bytes(loaded, n_tokens=self._n_tokens), memory.available()
+        need, have = (
+            memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=weight_bytes),
+            memory.available(),
+        )
         notes = memory.require(need, have, f"{what} {self.info.name}")
         free = f"{have.n_bytes / 1e9:.1f} GB are free" if have.n_bytes is not None else "; ".join(notes)
         self._say(f"loading {what} {self.info.name}: it needs {need / 1e9:.1f} GB of memory, {free}")
+
+    def _weight_bytes(self, engine: str) -> float | None:
+        """Per parameter as the engine loads it; None: on devices that we don't see.
+
+        Raises ModelUnavailable: the engine runs exports, and there is none.
+        """
+        from agentctx.exports import WEIGHTS, find_export
+        from agentctx.spec.engines import exporting
+
+        if engine in exporting():
+            return WEIGHTS[find_export(self._folder.path, engine, self._folder.name).weights]
+        if engine == "vllm":
+            return None
+        return 2.0 if engine == "mlx" and sys.platform == "darwin" else 4.0
 
     def _params(self, n_layers: int) -> int:
         """Parameters of an early exit: embedding and head stay whole."""
@@ -130,7 +158,7 @@ class ServedModel(LocalModel):
 
         if self._engine is None:
             self._say(f"asking {self._address.host} for its models")
-            self._engine = load_connecting(self._engine_name).connect(
+            self._engine = load_connecting(self.engine.engine).connect(
                 self._address.base,
                 self._served_model,
                 tokenizer=self.tokenizer,

@@ -150,7 +150,8 @@ class EmbeddedReader:
         else:
             reason = "not looked for, the server runs on this machine"
         return EngineRow(
-            name=self.options.engine,
+            name=self.main.engine.engine,
+            reason=self.main.engine.reason,
             host=host,
             model=self.main.info.name,
             context=self.main.info.max_position,

@@ -125,6 +125,7 @@ class TextAnswers:
         served, usage = self.engine.served, self.sampler.usage
         return EngineRow(
             name=self.name,
+            reason="--engine",
             host=served.host,
             model=served.name,
             context=served.context,

@@ -14,6 +14,7 @@ from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
 from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.choice import Choice
 from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 
@@ -32,6 +33,10 @@ class Model(Protocol):
     @property
     def address(self) -> Address | None:
         """The server that runs it on token ids; None: it runs in this process."""
+
+    @property
+    def engine(self) -> Choice:
+        """What runs it, and why that."""
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
         """Its first `n_layers` layers (None = all) as a drafter; on the engine's weights where those are loaded."""

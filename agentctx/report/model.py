@@ -125,6 +125,7 @@ class EngineRow:
     """
 
     name: str
+    reason: str  # why this engine
     host: str | None
     model: str
     context: int | None

@@ -56,7 +56,7 @@ def _peak(engine: EngineRow) -> str:
 def _engine(engine: EngineRow) -> Iterator[str]:
     context = f"context {engine.context:,}" if engine.context is not None else "context unknown"
     place = f"at {engine.host}" if engine.host is not None else "in this process"
-    yield f"engine {engine.name}: {engine.model} {place} ({context})"
+    yield f"engine {engine.name} ({engine.reason}): {engine.model} {place}, {context}"
     counts = f"{_known(engine.prompt_tokens, ',')} prompt tokens, {_known(engine.cached_tokens, ',')} of them cached"
     speed = f"{_known(engine.decode_tokens_per_second, '.1f')} tokens/s"
     yield f"it read {counts}; first token after {_known(engine.ttft, '.2f')} s, then {speed}{_peak(engine)}"

@@ -165,6 +165,11 @@ def available() -> tuple[tuple[str, bool, str], ...]:
     return tuple((name, *_check(entry)) for name, entry in ENGINES.items())
 
 
+def usable(name: str) -> bool:
+    """Whether an engine's packages are installed; imports none of them."""
+    return name in ENGINES and _check(ENGINES[name])[0]
+
+
 def _check(entry: EngineEntry) -> tuple[bool, str]:
     missing = [package for package in entry.needs if not _installed(package)]
     if missing:

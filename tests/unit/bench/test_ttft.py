@@ -41,7 +41,7 @@ def test_rows_of_every_length_keep_rate_and_state(empty: Repo, services: TinySer
         assert row.spread[0] <= row.ratio <= row.spread[1]
         assert row.kept <= row.tokens + 32
         assert (row.known > 0) == (row.state == "repeat" and row.tokens > 512)
-        assert (row.drafter, row.model, row.engine, row.layers) == ("small", "small", "torch", row.layers)
+        assert (row.drafter, row.model, row.engine, row.layers) == ("small", "small", "reference", row.layers)
     short, long = (next(row for row in found.rows if row.tokens > n and row.keep == 0.5) for n in (0, 700))
     assert short.kept < long.kept
     assert {*found.load_s} == {"main", "drafter"}

@@ -22,6 +22,7 @@ from agentctx.report import RunReport
 from agentctx.report.schema import load_schema
 from agentctx.report.text import render_edit
 from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.choice import Choice
 from agentctx.spec.engines.reference import ReferenceDrafter, drafter_from, tiny_engine
 from agentctx.spec.protocols import EngineCaps, SampleParams
 from tests.trees import Repo
@@ -30,6 +31,7 @@ GOOD = "\n    if not values:\n        return 0.0\n    return sum(values) / len(v
 BAD = "\n    return 1.0\n```"
 FAILING = TestRef("tests/test_basic.py", ("test_mean_of_empty_list_is_zero",))
 TINY = tiny_engine()
+DEFAULT = Choice("torch", "default")
 WIDE = replace(TINY.info, max_position=1 << 20, folder="tiny")  # bytes are many tokens
 
 
@@ -65,26 +67,27 @@ class Scripted:
 
 @dataclass
 class Model:
-    engine: Scripted
+    scripted: Scripted
+    engine: Choice = DEFAULT
 
     @property
     def info(self) -> ModelInfo:
-        return self.engine.info
+        return self.scripted.info
 
     @property
     def tokenizer(self) -> Tokenizer:
-        return self.engine.tokenizer
+        return self.scripted.tokenizer
 
     @property
     def chat(self) -> ChatFrame:
-        return self.engine.chat
+        return self.scripted.chat
 
     @property
     def address(self) -> Address | None:
-        return self.engine.address
+        return self.scripted.address
 
     def load_engine(self) -> Scripted:
-        return self.engine
+        return self.scripted
 
     def load_drafter(self, n_layers: int | None) -> ReferenceDrafter:
         return replace(drafter_from(TINY, n_layers), info=replace(WIDE, n_layers=n_layers or WIDE.n_layers))
@@ -94,6 +97,7 @@ class Model:
 class Services:
     cache_dir: Path | None
     engine: Scripted
+    choice: Choice = DEFAULT
     memory: None = None
     prefixes: PrefixMemory = field(default_factory=PrefixMemory)
 
@@ -101,7 +105,7 @@ class Services:
         return self.engine.tokenizer
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> Model:
-        return Model(self.engine)
+        return Model(self.engine, self.choice)
 
     def text_model(self, options: RunOptions) -> None:
         return None
@@ -127,13 +131,14 @@ def run(
     task: Task | None = None,
     address: Address | None = None,
     n_cached: int | None = 0,
+    choice: Choice = DEFAULT,
     **options: object,
 ) -> tuple[RunReport, Scripted]:
     engine = Scripted(answers, address=address, n_cached=n_cached)
     chosen = RunOptions(**{"budget": 12_000, "samples": 4, "temperature": 0.7, **options})  # type: ignore[arg-type]
     task = task or Task(request="mean([]) must be 0.0", tests=(FAILING,))
     request = EditRequest(project.root, task, chosen, apply)
-    return run_edit(request, Services(tmp_path / "cache", engine), vcs.clean_environment()), engine
+    return run_edit(request, Services(tmp_path / "cache", engine, choice), vcs.clean_environment()), engine
 
 
 def test_the_first_answer_that_passes_lands(project: Repo, tmp_path: Path) -> None:
@@ -274,17 +279,19 @@ def test_the_report_says_what_the_engine_did(project: Repo, tmp_path: Path) -> N
     assert row.peak_memory_bytes is None or row.peak_memory_bytes > 1_000_000
     assert (row.secrets_kept, row.secrets_reason) == (False, "not looked for, nothing leaves this process")
     jsonschema.validate(json.loads(json.dumps(report.to_dict())), load_schema())
-    assert "engine torch: tiny in this process (context 1,048,576)" in render_edit(report)
+    assert "engine torch (default): tiny in this process, context 1,048,576" in render_edit(report)
 
 
 def test_a_server_that_takes_ids_is_named(project: Repo, tmp_path: Path) -> None:
-    report, _ = run(project, tmp_path, [GOOD], apply=False, address=NEAR, n_cached=None, engine="vllm")
+    report, _ = run(
+        project, tmp_path, [GOOD], apply=False, address=NEAR, n_cached=None, choice=Choice("vllm", "--engine")
+    )
     row = report.engine
     assert row is not None
     assert (row.name, row.host, row.cached_tokens, row.peak_memory_bytes) == ("vllm", "localhost:8000", None, None)
     assert row.secrets_reason == "not looked for, the server runs on this machine"
     text = render_edit(report)
-    assert "engine vllm: tiny at localhost:8000" in text
+    assert "engine vllm (--engine): tiny at localhost:8000" in text
     assert "prompt tokens, unknown of them cached" in text
     assert "peak memory" not in text
 

@@ -17,6 +17,7 @@ from agentctx.pipeline.select import Outcome, run
 from agentctx.prompt import ChatFrame, ModelInfo, Task, TestRef, Tokenizer
 from agentctx.spec.engines import load
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
+from agentctx.spec.engines.choice import Choice
 from agentctx.spec.protocols import Drafter, Engine
 from agentctx.spec.scorers import LEARNED, SCORERS, make
 from agentctx.vcs import clean_environment
@@ -26,6 +27,9 @@ from tests.services import WordTokenizer
 from tests.trees import Repo
 
 TEST = TestRef("tests/test_rules.py", ("test_1900_is_not_a_leap_year",))
+
+
+REFERENCE = Choice("reference", "--engine")
 
 
 class FewWords(WordTokenizer):
@@ -49,6 +53,8 @@ class TinyModel:
     tokenizer: Tokenizer = field(default_factory=FewWords)
     chat: ChatFrame = BYTE_CHAT
     n_drafters: int = 0
+    engine: Choice = REFERENCE
+    address: None = None
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
         self.n_drafters += 1
@@ -77,6 +83,9 @@ class TinyServices:
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> TinyModel:
         return self.models[name]
+
+    def text_model(self, options: RunOptions) -> None:
+        return None
 
     def default_model(self) -> str | None:
         return next(iter(self.models), None)
