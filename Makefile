@@ -119,6 +119,7 @@ test-editors: $(EDITORS_READY) $(NODE_READY)
 test-mlx: $(MLX_READY)
 	@echo "== running the engine contract on mlx; a test marked 'model' is skipped where smollm2 isn't fetched"
 	@AGENTCTX_TEST_ENGINES=mlx $(MLX)/bin/python -m pytest tests/engines/test_contract.py tests/engines/test_mlx.py
+
 test-openvino: $(OPENVINO_READY)
 	@echo "== fetching the model of the tests (once, 93 MB; without it the tests marked 'model' are skipped)"
 	@$(OPENVINO)/bin/agentctx models fetch smollm2 || echo "== not fetched: the tests marked 'model' will be skipped"
