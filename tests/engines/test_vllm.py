@@ -208,8 +208,8 @@ def test_setups_that_were_not_tried_are_refused_by_name(engine: Any) -> None:
     ("changes", "says"),
     [
         ({"kv_transfer_config": object()}, "KV connector"),
-        ({"speculative_config": type("S", (), {"method": "dflash"})}, "'dflash' was not tried"),
-        ({"speculative_config": type("S", (), {"method": "mtp"})}, "'mtp' was not tried"),
+        ({"speculative_config": type("S", (), {"method": "dflash"})}, "speculative decoding by DFlash"),
+        ({"speculative_config": type("S", (), {"method": "mtp"})}, "by native MTP: it was not tried"),
     ],
 )
 def test_configurations_are_judged(engine: Any, changes: dict[str, Any], says: str) -> None:

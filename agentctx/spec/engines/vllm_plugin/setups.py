@@ -6,12 +6,10 @@ from typing import Any
 
 from agentctx.errors import EngineUnavailable
 from agentctx.spec.engines.folder import refuse, rope_type
+from agentctx.spec.engines.speculation import refusal
 
 # Model types that were compared with transformers inside vLLM; position goes to every layer in each of them.
 MODELS = frozenset({"granite", "llama", "mistral", "phi3", "qwen2", "qwen3"})
-# Speculative decoding that was run with sparse requests. Others read the target's states or positions in ways of
-# their own (DFlash, DSpark, Medusa, EAGLE, MTP of vision models) and were not tried.
-SPECULATION = frozenset({"ngram", "draft_model"})
 
 
 def refused(vllm_config: Any) -> str | None:
@@ -40,9 +38,7 @@ def position_limit(model_config: Any) -> int:
 
 
 def _speculation(config: Any) -> str | None:
-    if config is None or config.method in SPECULATION:
-        return None
-    return f"speculative decoding by {config.method!r} was not tried with positions that have gaps"
+    return refusal(None if config is None else config.method)
 
 
 def _model(model_config: Any) -> str | None:
