@@ -153,6 +153,13 @@ class ServedModel(LocalModel):
     def address(self) -> Address | None:
         return self._address
 
+    @cached_property
+    def info(self) -> ModelInfo:
+        from agentctx.models.folder import has_weights
+        from agentctx.models.info import info
+
+        return info(self._folder, digests=self._cache, served=not has_weights(self._folder.path))
+
     def load_engine(self) -> Engine:
         from agentctx.spec.engines import load_connecting
 
@@ -226,20 +233,23 @@ class CliServices:
         return self._counters[name]
 
     def model(self, name: str, options: RunOptions, n_tokens: int) -> LocalModel:
-        from agentctx.models.store import resolve
-
-        cache = settings.cache_root(self.environment)
-        folder = resolve(name, cache)
-        key = (str(folder.path.resolve()), options.engine)
-        if key not in self._models:
-            self._models[key] = self._made(folder, options, n_tokens, cache)
-        return self._models[key]
-
-    def _made(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> LocalModel:
+        from agentctx.models.store import resolve, resolve_served
         from agentctx.spec.engines import connects
 
-        if options.url is None or not connects(options.engine):
-            return LocalModel(folder, options.engine, n_tokens, cache, self.progress)
+        cache = settings.cache_root(self.environment)
+        served = options.url is not None and connects(options.engine) and name == (options.model or name)
+        folder = (resolve_served if served else resolve)(name, cache)
+        key = (str(folder.path.resolve()), options.engine)
+        if key not in self._models:
+            make = self._served if served else self._local
+            self._models[key] = make(folder, options, n_tokens, cache)
+        return self._models[key]
+
+    def _local(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> LocalModel:
+        return LocalModel(folder, options.engine, n_tokens, cache, self.progress)
+
+    def _served(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> ServedModel:
+        assert options.url is not None, "asked for"
         return ServedModel(
             folder,
             options.engine,

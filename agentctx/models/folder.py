@@ -91,12 +91,30 @@ def open_folder(path: Path, name: str | None = None) -> ModelFolder:
     return ModelFolder(name or (manifest.name if manifest else path.name), path, manifest)
 
 
+def open_description(path: Path, name: str | None = None) -> ModelFolder:
+    """A folder that only has to describe its model (config.json, tokenizer.json): another machine holds the weights.
+
+    Raises ModelUnavailable naming the file that is missing.
+    """
+    for filename in ("config.json", "tokenizer.json"):
+        if not (path / filename).is_file():
+            raise ModelUnavailable(f"{path / filename} is missing", hint="copy it from the model that the server runs")
+    read_json(path / "config.json")
+    manifest = read_manifest(path)
+    return ModelFolder(name or (manifest.name if manifest else path.name), path, manifest)
+
+
 def verify(folder: ModelFolder) -> None:
     """Hash every file of the manifest. Raises ModelUnavailable naming the first that differs."""
     for filename, record in (folder.manifest.files if folder.manifest else {}).items():
         found = file_sha256(folder.path / filename)
         if found != record.sha256:
             raise damaged(folder.path / filename, f"its SHA-256 is {found}, expected {record.sha256}")
+
+
+def has_weights(path: Path) -> bool:
+    """Whether any lie here (an index alone may have come with the description)."""
+    return any(path.glob("*.safetensors"))
 
 
 def weight_files(path: Path) -> tuple[Path, ...]:

@@ -15,6 +15,13 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _PROBE_SECONDS = 5
 _MODEL_FILES = ("*.json", "*.jinja", "*.safetensors")
 _TOKENIZER_FILES = ("tokenizer.json",)
+_DESCRIPTION = (
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "generation_config.json",
+    "chat_template.jinja",
+)
 
 
 def is_hub_id(name: str) -> bool:
@@ -22,11 +29,12 @@ def is_hub_id(name: str) -> bool:
     return _HUB_ID.fullmatch(name) is not None and ".." not in name
 
 
-def snapshot(hub_id: str, *, only_tokenizer: bool = False) -> Path:
+def snapshot(hub_id: str, *, only_tokenizer: bool = False, without_weights: bool = False) -> Path:
     """The folder of a hub model, downloaded if it isn't in the hub's own cache.
 
     Args:
         only_tokenizer: fetch tokenizer.json and no weights.
+        without_weights: fetch what describes the model.
 
     Raises:
         UnavailableError: huggingface_hub is not installed.
@@ -34,9 +42,13 @@ def snapshot(hub_id: str, *, only_tokenizer: bool = False) -> Path:
     """
     library = _library()
     what = f"model {hub_id!r}"
-    patterns = _TOKENIZER_FILES if only_tokenizer else _MODEL_FILES
+    patterns = _TOKENIZER_FILES if only_tokenizer else _DESCRIPTION if without_weights else _MODEL_FILES
     cached = _cached(library, hub_id, patterns)
-    if cached is not None and (only_tokenizer or _has_weights(cached)) and (cached / "tokenizer.json").is_file():
+    if (
+        cached is not None
+        and (only_tokenizer or without_weights or _has_weights(cached))
+        and (cached / "tokenizer.json").is_file()
+    ):
         return cached
     _require_reachable(library, what)
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ from agentctx.prompt import ChatFrame, ModelInfo
 from agentctx.weights_digest import weights_digest
 
 
-def info(folder: ModelFolder, *, digests: Path | None = None) -> ModelInfo:
+def info(folder: ModelFolder, *, digests: Path | None = None, served: bool = False) -> ModelInfo:
     """Read config.json and the safetensors headers. Raises ModelUnavailable naming the key that is missing.
 
     Args:
         digests: folder that remembers tokenizer digests (see `cached_digest`).
+        served: a server holds the weights: parameters are estimated from the configuration, there is no digest.
     """
     path = folder.path / "config.json"
     config = _text_config(read_json(path))
@@ -38,7 +39,7 @@ def info(folder: ModelFolder, *, digests: Path | None = None) -> ModelInfo:
         name=folder.name,
         folder=str(folder.path),
         n_layers=integer("num_hidden_layers"),
-        n_params=n_params(folder),
+        n_params=_estimated(integer) if served else n_params(folder),
         hidden_size=hidden,
         n_heads=n_heads,
         n_kv_heads=integer("num_key_value_heads", n_heads),
@@ -47,11 +48,21 @@ def info(folder: ModelFolder, *, digests: Path | None = None) -> ModelInfo:
         max_position=integer("max_position_embeddings"),
         tokenizer_digest=tokenizer_digest(folder, digests=digests),
         architecture=str(named or config.get("model_type", "unknown")),
-        tied=not any(
+        tied=served
+        or not any(
             entry.name == "lm_head.weight" for file in weight_files(folder.path) for entry in read_entries(file)
         ),
-        weights_digest=weights_digest(weight_files(folder.path)),
+        weights_digest="" if served else weights_digest(weight_files(folder.path)),
     )
+
+
+def _estimated(integer: Callable[..., int]) -> int:
+    """Parameters of a dense decoder with gated feed-forward layers: enough to tell what its prefill costs."""
+    hidden, heads = integer("hidden_size"), integer("num_attention_heads")
+    head_dim = integer("head_dim", hidden // heads)
+    attention = 2 * hidden * head_dim * (heads + integer("num_key_value_heads", heads))
+    layer = attention + 3 * hidden * integer("intermediate_size", 4 * hidden)
+    return integer("num_hidden_layers") * layer + integer("vocab_size") * hidden
 
 
 def _text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:

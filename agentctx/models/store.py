@@ -16,7 +16,7 @@ from pathlib import Path
 from agentctx.errors import ModelUnavailable, UnavailableError
 from agentctx.models import hub
 from agentctx.models.exports import remove_export
-from agentctx.models.folder import ModelFolder, open_folder
+from agentctx.models.folder import ModelFolder, open_description, open_folder
 from agentctx.models.lock import locked
 from agentctx.models.registry import DEFAULT_ORDER, KNOWN_MODELS, KnownModel, find_known, known, unknown_model
 from agentctx.models.sources import Source, obtain
@@ -214,6 +214,19 @@ def resolve(name_or_path: str, cache: Path) -> ModelFolder:
     if hub.is_hub_id(name_or_path):
         return open_folder(hub.snapshot(name_or_path), name_or_path)
     raise unknown_model(name_or_path)
+
+
+def resolve_served(name_or_path: str, cache: Path) -> ModelFolder:
+    """As `resolve`, for a model whose weights a server holds: config and tokenizer are enough.
+
+    Raises ModelUnavailable: not there, damaged, unknown, or the hub can't be reached.
+    """
+    local = local_folder(name_or_path)
+    if local is not None:
+        return open_description(local)
+    if find_known(name_or_path) is None and hub.is_hub_id(name_or_path):
+        return open_description(hub.snapshot(name_or_path, without_weights=True), name_or_path)
+    return resolve(name_or_path, cache)
 
 
 def local_folder(text: str) -> Path | None:

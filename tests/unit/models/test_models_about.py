@@ -15,6 +15,7 @@ from agentctx.models.compat import Level, compare
 from agentctx.models.folder import open_folder
 from agentctx.models.info import chat_of, info
 from agentctx.models.memory import Available, available, needed_bytes, parse_vm_stat, require
+from agentctx.models.store import resolve, resolve_served
 from agentctx.prompt import ChatFrame, ModelInfo
 from tests.unit.models.tiny_models import TEMPLATE
 
@@ -138,6 +139,23 @@ def test_other_scaffolding_and_windows_are_said(tiny_folder: Path, tmp_path: Pat
     reasons = " ".join(compare(open_folder(other), open_folder(tiny_folder)).reasons)
     assert "their chat templates differ" in reasons
     assert "mine: rotary positions (yarn, base 10000), context 512, attention slides over 128 tokens" in reasons
+
+
+def test_a_served_model_needs_no_weights(tiny_folder: Path, tmp_path: Path) -> None:
+    """Parameters are estimated within a tenth; a description that lacks a file is refused by its name."""
+    whole, path = open_folder(tiny_folder), tmp_path / "described"
+    path.mkdir()
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(tiny_folder / name, path / name)
+    described = resolve_served(str(path), tmp_path)
+    found, known = info(described, served=True), info(whole)
+    assert found.n_params == pytest.approx(known.n_params, rel=0.1)
+    assert (found.weights_digest, found.tokenizer_digest) == ("", known.tokenizer_digest)
+    with pytest.raises(ModelUnavailable, match="weights"):
+        resolve(str(path), tmp_path)
+    (path / "tokenizer.json").unlink()
+    with pytest.raises(ModelUnavailable, match=r"tokenizer\.json is missing"):
+        resolve_served(str(path), tmp_path)
 
 
 def test_an_encoder_can_not_draft(tiny_folder: Path, tmp_path: Path) -> None:
