@@ -29,7 +29,8 @@ class Group:
     """Query tokens: int32 (Q,), sorted, counted from the start of the prompt (in an aside: of the aside).
 
     `weights`: float32 (Q,), which the rows are multiplied with; None = ones. `raw`: scaled products instead of their
-    softmax, 0 for tokens that a query doesn't see.
+    softmax, 0 for tokens that a query doesn't see. `local`: also of layers whose window is shorter than the prompt;
+    otherwise the rows of these are 0, since they see the prompt's end only and would vote for it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Group:
     reduce: Reduce = Reduce.MEAN
     weights: Float32 | None = None
     raw: bool = False
+    local: bool = False
 
     def __post_init__(self) -> None:
         if self.tokens.ndim != 1 or (np.diff(self.tokens) <= 0).any():

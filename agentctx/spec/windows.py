@@ -56,7 +56,7 @@ def score_in_windows(
     Windows don't use the store: what lies before their code is short.
 
     Raises:
-        EngineUnavailable: the drafter's context holds no useful window.
+        EngineUnavailable: the drafter's context holds no useful window, or what the scorer reads is 0 everywhere.
     """
     reading, scoring = scorer.begin(Asked.of(drafter, tokenized))
     if reading.room(tokenized.n_tokens) <= drafter.info.max_position:
@@ -102,6 +102,11 @@ def _said(info: ModelInfo, tokenized: TokenizedPrompt, windows: Windows) -> Find
 
 
 def _scores(drafter: Drafter, scorer: Scorer, values: Float32, facts: Sequence[ReadFacts]) -> TokenScores:
+    if not values.any():  # such as of a scorer that reads one layer, which slides over less than the prompt
+        raise EngineUnavailable(
+            f"{scorer.name} found no attention in the layers of {drafter.info.name} that it reads",
+            hint="take another --scorer or another drafter",
+        )
     return TokenScores(
         values=readonly(values),
         drafter=drafter.info.name,

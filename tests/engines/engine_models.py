@@ -104,7 +104,14 @@ class Oracle:
         seen = torch.zeros(n, dtype=torch.bool)
         seen[torch.as_tensor(kept, dtype=torch.long)] = True
         allowed = torch.tril(torch.ones(n, n, dtype=torch.bool)) & (seen[None] | torch.eye(n, dtype=torch.bool))
-        mask = torch.zeros(1, 1, n, n).masked_fill(~allowed, torch.finfo(torch.float32).min)
+        config = self.model.config
+        window = getattr(config, "sliding_window", None)
+        near = allowed if window is None else allowed & torch.triu(torch.ones(n, n, dtype=torch.bool), 1 - window)
+        full, sliding = (
+            torch.zeros(1, 1, n, n).masked_fill(~one, torch.finfo(torch.float32).min) for one in (allowed, near)
+        )
+        by_type = {"full_attention": full, "sliding_attention": sliding}
+        mask = by_type if getattr(config, "layer_types", None) else sliding
         with torch.inference_mode():
             return self.model(
                 input_ids=torch.as_tensor(ids, dtype=torch.long)[None],

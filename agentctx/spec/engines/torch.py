@@ -21,6 +21,7 @@ from agentctx.spec.engines.limits import (
     room_to_decode,
 )
 from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.torch_layers import check_sight
 from agentctx.spec.engines.torch_model import TorchModel, load_model
 from agentctx.spec.engines.torch_runner import TorchRunner
 from agentctx.spec.prefix import PrefixStore
@@ -112,11 +113,14 @@ class TorchDrafter:
     eos: frozenset[int]
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
+        """Also raises EngineUnavailable where every layer slides over less than the prompt."""
         check_read(self.info, ids, reading)
         started = time.perf_counter()
         n_layers = layers_to_run(self.info, reading.n_layers)
         model = self.model.first_layers(n_layers)
-        runner = TorchRunner(model, reading.room(len(ids)))
+        room = reading.room(len(ids))
+        check_sight(self.info.name, model.kinds, reading, room)
+        runner = TorchRunner(model, room)
         n_steps, n_known = drive(runner, ids, reading, self.eos, sink, store)
         return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known)
 

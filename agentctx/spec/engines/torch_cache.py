@@ -1,13 +1,15 @@
 """A key-value cache of fixed capacity for transformers, which can be copied for decoding.
 
 transformers' own dynamic cache concatenates: each decoded token copies the whole prompt's keys and values, once per
-layer and sample. Here a token is written into room that was reserved.
+layer and sample. Here a token is written into room that was reserved. The cache remembers the tokens' original
+positions, which the windows of sliding layers count.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicLayer
 
@@ -59,12 +61,31 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         return torch.empty((rows, heads, self.capacity, width), dtype=states.dtype, device=states.device)
 
 
+class RoomyCache(Cache):  # type: ignore[misc]
+    """Layers, and where their tokens lie: the same in all rows. What lies behind the used part of `positions`, int64
+    (capacity,), means nothing."""
+
+    def __init__(self, layers: list[RoomyLayer], positions: Any) -> None:
+        super().__init__(layers=layers)
+        self.positions = positions
+
+    def place(self, positions: Any) -> Any:
+        """Remember where the tokens lie that come next; the positions of all tokens then, int64 (S,)."""
+        used = self.get_seq_length()
+        end = used + len(positions)
+        if end > len(self.positions):
+            raise ValueError(f"{end} tokens don't fit into a cache for {len(self.positions)}")
+        self.positions[used:end] = positions
+        return self.positions[:end]
+
+
 def new_cache(n_layers: int, capacity: int) -> Any:
-    return Cache(layers=[RoomyLayer(capacity) for _ in range(n_layers)])
+    return RoomyCache([RoomyLayer(capacity) for _ in range(n_layers)], np.zeros(capacity, np.int64))
 
 
 def fork(cache: Any, rows: int, extra: int) -> Any:
-    return Cache(layers=[layer.fork(rows, extra) for layer in cache.layers])
+    positions = np.concatenate([cache.positions[: cache.get_seq_length()], np.zeros(extra, np.int64)])
+    return RoomyCache([layer.fork(rows, extra) for layer in cache.layers], positions)
 
 
 def truncate(cache: Any, used: int) -> None:

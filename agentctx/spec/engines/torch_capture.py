@@ -1,9 +1,9 @@
 """Reading attention out of transformers: an attention function that shows (query, key) to whoever watches.
 
 transformers calls an attention function by the name in the model's configuration, with queries and keys after RoPE
-and the keys from the cache. Ours is plain SDPA plus a look at the current watcher. The watcher lives in a context
-variable: no model is ever changed, so nothing has to be restored after an error, and drafters in several threads
-do not see each other's attention.
+and the keys from the cache. Ours is plain SDPA (but for soft caps and sinks, which SDPA can't do) plus a look at the
+current watcher. The watcher lives in a context variable: no model is ever changed, so nothing has to be restored after
+an error, and drafters in several threads do not see each other's attention.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from agentctx.prompt import Int32
+from agentctx.spec.engines.torch_layers import LayerKind, capped, explicit_attention, shares, unseen
 from agentctx.spec.reading import Group, Reduce, Sink
 from agentctx.spec.rows import members
 
@@ -43,10 +44,14 @@ def attention(
     dropout: float = 0.0,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """SDPA; shows the queries of the (only) sequence to the watcher, if there is one."""
+    """Attention; shows the queries of the (only) sequence to the watcher, if there is one."""
     watcher = _watcher.get()
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     if watcher is not None:
-        watcher(module.layer_idx, query[0], key[0], query.shape[-1] ** -0.5 if scaling is None else scaling)
+        watcher(module.layer_idx, query[0], key[0], scale)
+    softcap, sinks = kwargs.pop("softcap", None), kwargs.pop("s_aux", None)
+    if softcap is not None or sinks is not None:
+        return explicit_attention(query, key, value, attention_mask, scale, softcap=softcap, sinks=sinks), None
     out: tuple[Any, Any] = sdpa_attention_forward(
         module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
     )
@@ -100,25 +105,32 @@ class DeepEnough(Exception):
 
 @dataclass(slots=True)
 class TorchWatch:
-    """`rows.NumpyWatch` where the tensors are, so that a GPU need not ship its keys."""
+    """`rows.NumpyWatch` where the tensors are, so that a GPU need not ship its keys; for layers of any kind.
+
+    `room`: tokens that the drafter holds at most. Where a layer's window is shorter it can't see the beginning of the
+    prompt: whatever it attends to, it votes for the end. Its rows are 0, but for groups that are `local`.
+    """
 
     groups: tuple[Group, ...]
     start: int
     n_tokens: int
-    n_layers: int
+    kinds: tuple[LayerKind, ...]
+    room: int
     found: dict[str, Any] = field(default_factory=dict)  # float32 (L, H, T)
 
     def see(self, layer: int, q: Any, keys: Any, scale: float) -> None:
         n_heads, n, _ = q.shape
         first = keys.shape[1] - n
+        kind = self.kinds[layer]
         for group in self.groups:
             for places, weights in members(group, self.start, first, n):
-                rows = self._rows(
-                    q[:, torch.as_tensor(places, device=q.device)], keys, scale, places + first, raw=group.raw
-                )
                 if group.name not in self.found:
-                    shape = (self.n_layers, n_heads, self.n_tokens)
+                    shape = (len(self.kinds), n_heads, self.n_tokens)
                     self.found[group.name] = torch.zeros(shape, dtype=torch.float32, device=q.device)
+                if not (group.local or kind.sees_all(self.room)):
+                    break
+                asking = q[:, torch.as_tensor(places, device=q.device)]
+                rows = self._rows(asking, keys, scale, places + first, kind, raw=group.raw)
                 part = self.found[group.name][layer, :, : rows.shape[2]]
                 weighted = torch.as_tensor(weights, device=q.device)
                 if group.reduce is Reduce.MEAN:
@@ -126,17 +138,22 @@ class TorchWatch:
                 else:
                     torch.maximum(part, (rows * weighted[None, :, None]).amax(dim=1), out=part)
 
-    def _rows(self, q: Any, keys: Any, scale: float, at: Int32, *, raw: bool) -> Any:
+    def _rows(self, q: Any, keys: Any, scale: float, at: Int32, kind: LayerKind, *, raw: bool) -> Any:
         """(H, b, min(S, T)): attention of the queries at places `at` of the cache."""
         if self.start == 0:
             keys = keys[:, : self.n_tokens]
         n_heads, block, width = q.shape
         n_kv, n_seen, _ = keys.shape
         logits = q.float().reshape(n_kv, -1, width) @ keys.float().transpose(1, 2)
-        logits = logits.reshape(n_heads, block, n_seen).mul_(scale)
-        future = torch.arange(n_seen, device=q.device)[None] > torch.as_tensor(at, device=q.device)[:, None]
-        logits.masked_fill_(future[None], 0.0 if raw else float("-inf"))
-        return (logits if raw else torch.softmax(logits, dim=-1))[:, :, : self.start or None]
+        logits = capped(logits.reshape(n_heads, block, n_seen).mul_(scale), kind.softcap)
+        # In a drafter, nothing is dropped: places in the cache are positions.
+        places = torch.arange(n_seen, device=q.device)
+        hidden = unseen(torch.as_tensor(at, device=q.device), places, kind.window)[None]
+        logits.masked_fill_(hidden, 0.0 if raw else float("-inf"))
+        rows = logits if raw else shares(logits, kind.sinks)
+        if kind.window is not None:  # a look-ahead query may see nothing of the prompt any more
+            rows.masked_fill_(hidden, 0.0)
+        return rows[:, :, : self.start or None]
 
     def emit(self, sink: Sink) -> None:
         for group in self.groups:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,27 @@ from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
+from agentctx.spec.engines.torch_layers import MASKS_BY_TYPE, LayerKind, attention_masks, layer_kinds
 
-# Decoders with full attention and rotary embeddings only; each is compared with a masked dense forward in the tests.
-SUPPORTED = frozenset({"granite", "llama", "mistral", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "starcoder2"})
+# Decoders with attention to single tokens and rotary embeddings only; each is compared with a masked dense forward in
+# the tests, sliding layers, soft caps and sinks included.
+SUPPORTED = frozenset(
+    {
+        "gemma2",
+        "gemma3_text",
+        "gpt_oss",
+        "granite",
+        "llama",
+        "ministral",
+        "mistral",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "smollm3",
+        "starcoder2",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +54,13 @@ class TorchModel:
 
     name: str
     module: Any  # the PreTrainedModel
-    n_layers: int
+    kinds: tuple[LayerKind, ...]  # of its layers
     cache_argument: str  # what this version of transformers calls it
     takes_cache_position: bool
+
+    @property
+    def n_layers(self) -> int:
+        return len(self.kinds)
 
     @property
     def n_params(self) -> int:
@@ -61,17 +83,18 @@ class TorchModel:
             return fork(cache, rows, extra)
 
     def forward(self, ids: Any, positions: Any, cache: Any, *, last: int = 1) -> Float32:
-        """float32 (rows, last, V): logits after the last `last` of the ids (rows, n) at `positions`. Mutates `cache`.
+        """float32 (rows, last, V): logits after the last `last` of the ids (rows, n) at `positions`,
+        (1, n). Mutates `cache`.
 
         The cache object is what keeps transformers from reading gaps in the positions as packed sequences, between
         which it would cut attention.
         """
-        ids, positions = self._tensor(ids), self._tensor(positions)
-        arguments = self._with_cache(cache, ids)
+        ids, positions = self._tensor(ids), np.asarray(positions, dtype=np.int64)
+        arguments = self._with_cache(cache, ids, positions[0])
         with _mapped(self.name), torch.inference_mode():
             out = self.module(
                 input_ids=ids,
-                position_ids=positions.expand(ids.shape[0], -1),
+                position_ids=self._tensor(positions).expand(ids.shape[0], -1),
                 use_cache=True,
                 logits_to_keep=last,
                 **arguments,
@@ -81,13 +104,10 @@ class TorchModel:
 
     def advance(self, ids: Any, positions: Any, cache: Any) -> None:
         """Run `ids` without logits, as deep as the watcher wants. Mutates `cache`."""
-        ids, positions = self._tensor([ids]), self._tensor([positions])
-        with _mapped(self.name), torch.inference_mode():
-            try:
-                arguments = self._with_cache(cache, ids)
-                self.module.model(input_ids=ids, position_ids=positions, use_cache=True, **arguments)
-            except DeepEnough:
-                pass
+        ids, positions = self._tensor([ids]), np.asarray(positions, dtype=np.int64)
+        with _mapped(self.name), torch.inference_mode(), suppress(DeepEnough):
+            arguments = self._with_cache(cache, ids, positions)
+            self.module.model(input_ids=ids, position_ids=self._tensor([positions]), use_cache=True, **arguments)
 
     def normed(self, states: Any) -> Any:
         """States of any layer under the final norm."""
@@ -110,11 +130,16 @@ class TorchModel:
         inner.layers = torch.nn.ModuleList(Tap(layer, depth) for depth, layer in enumerate(layers, 1))
         inner.config = shell.config = config
         shell.model = inner
-        return TorchModel(self.name, shell, n_layers, self.cache_argument, self.takes_cache_position)
+        return replace(self, module=shell, kinds=self.kinds[:n_layers])
 
-    def _with_cache(self, cache: Any, ids: Any) -> dict[str, Any]:
+    def _with_cache(self, cache: Any, ids: Any, positions: Any) -> dict[str, Any]:
+        """Arguments that go with a cache, which remembers the positions (n,) of the ids (rows, n)."""
         past = cache.get_seq_length()
+        whole = cache.place(positions)
         arguments: dict[str, Any] = {self.cache_argument: cache}
+        if any(kind.window is not None for kind in self.kinds):
+            by_type = self.module.config.model_type in MASKS_BY_TYPE
+            arguments |= attention_masks(self.kinds, self._tensor(whole), len(positions), by_type=by_type)
         if self.takes_cache_position:
             arguments["cache_position"] = torch.arange(past, past + ids.shape[1], device=ids.device)
         return arguments
@@ -128,7 +153,7 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
 
     Raises EngineUnavailable (unsupported), ModelUnavailable (missing, damaged), NotEnoughMemory.
     """
-    refuse(read_config(folder), name, SUPPORTED)
+    refuse(read_config(folder), name, SUPPORTED, windows=True)
     if int(transformers.__version__.split(".")[0]) < 5:
         raise EngineUnavailable(
             f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
@@ -142,7 +167,7 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
     return TorchModel(
         name,
         module,
-        module.config.num_hidden_layers,
+        layer_kinds(module, name),
         "cache" if "cache" in parameters else "past_key_values",
         "cache_position" in parameters,
     )
@@ -153,6 +178,8 @@ def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) ->
     options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
     with _mapped(name, loading=True), _quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        # As transformers understands it: it fills in what isn't said, and takes some types for others.
+        refuse(config.to_dict(), name, SUPPORTED, windows=True)
         if n_layers is not None and getattr(config, "layer_types", None):
             options["layer_types"] = config.layer_types[:n_layers]
         for key, value in options.items():

@@ -21,6 +21,7 @@ class TorchRunner:
 
     def __init__(self, model: TorchModel, capacity: int) -> None:
         self.model = model
+        self.capacity = capacity
         self.cache = model.new_cache(capacity)
 
     @property
@@ -32,7 +33,7 @@ class TorchRunner:
         return int(self.cache.get_seq_length())
 
     def watch(self, groups: tuple[Group, ...], start: int, n_tokens: int) -> TorchWatch:
-        return TorchWatch(groups, start, n_tokens, self.model.n_layers)
+        return TorchWatch(groups, start, n_tokens, self.model.kinds, self.capacity)
 
     def advance(
         self, ids: Int32, watch: Watch, *, chunk: int, stop: bool, hidden: tuple[int, ...]
@@ -66,6 +67,7 @@ class TorchRunner:
         return int(np.argmax(logits[0, -1]))
 
     def load(self, prefix: KnownPrefix) -> None:
+        self.cache.place(np.arange(len(prefix.ids)))
         device, dtype = self.model.module.device, self.model.module.dtype
         for layer, keys, values in zip(self.cache.layers, prefix.keys, prefix.values, strict=True):
             layer.update(*(torch.as_tensor(one, device=device, dtype=dtype)[None] for one in (keys, values)))
