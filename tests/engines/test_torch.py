@@ -50,6 +50,14 @@ LLAMA3 = {
     "original_max_position_embeddings": 64,
     "rope_theta": 10000.0,
 }
+LONGROPE = {
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0, 1.1, 1.2, 1.3],
+    "long_factor": [1.0, 2.0, 4.0, 8.0],
+    "original_max_position_embeddings": 64,
+    "factor": 4.0,
+}
 GEMMA = {"head_dim": 16, "query_pre_attn_scalar": 24, "sliding_window": 24}
 GEMMA3_ROPES = {
     FULL: {"rope_type": "linear", "factor": 8.0, "rope_theta": 1_000_000.0},
@@ -77,6 +85,10 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "sliding_window": 40,
             "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
         },
+    ),
+    "phi3-longrope": (
+        "phi3",
+        {"sliding_window": None, "rope_parameters": LONGROPE, "original_max_position_embeddings": 64},
     ),
     "qwen2-sliding": ("qwen2", {"use_sliding_window": True, "sliding_window": 24, "max_window_layers": 1}),
     "qwen2-yarn": ("qwen2", {"rope_parameters": YARN}),
@@ -123,7 +135,7 @@ def test_every_supported_family_keeps_its_positions(family: Family) -> None:
     assert np.abs(compact.logits - session.logits).max() > 0.01
 
 
-@pytest.mark.parametrize("chunk", [1, 7, 43, 1000])
+@pytest.mark.parametrize("chunk", [1, 2, 16, 1000])
 def test_chunks_of_every_family_equal_one_pass(family: Family, chunk: int) -> None:
     session = family.engine.prefill(sparse(IDS, KEPT), chunk=chunk)
     np.testing.assert_allclose(session.logits, family.oracle.logits(IDS, KEPT)[-1], **CLOSE)
@@ -198,6 +210,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "qwen2", "layer_types": ["full_attention", "linear_attention"]}, "linear_attention layers"),
     ({"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}, "quantised"),
     ({"model_type": "llama", "rope_parameters": {"rope_type": "dynamic"}}, r"\(dynamic\) changes"),
+    (
+        {
+            "model_type": "qwen2",
+            "rope_parameters": {"full_attention": {"rope_type": "longrope"}, "sliding_attention": {}},
+        },
+        r"\(longrope\) changes",
+    ),
     ({"model_type": "llama", "rope_scaling": {"type": "su"}}, r"\(su\) changes"),
     ({"model_type": "llama", "rope_parameters": {"rope_type": "proportional"}}, r"\(proportional\) was not compared"),
     ({"model_type": "qwen2", "use_bidirectional_attention": True}, "attend to later ones"),
@@ -205,6 +224,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 WINDOWS_REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "qwen2", "layer_types": ["full_attention", "sliding_attention"]}, "sliding_attention layers"),
     ({"model_type": "llama", "sliding_window": 64}, "slides over 64 tokens"),
+    ({"model_type": "llama", "rope_parameters": {"rope_type": "longrope"}}, r"\(longrope\) changes"),
 ]
 
 
@@ -256,6 +276,46 @@ def test_a_window_that_the_configuration_leaves_out_is_known(tmp_path: Path) -> 
     del config["sliding_window"]
     (folder / "config.json").write_text(json.dumps(config))
     assert [kind.window for kind in load(folder).model.kinds] == [4096] * 3
+
+
+def test_longrope_is_chosen_by_the_original_length(tmp_path: Path) -> None:
+    """Prompts below and above 64 positions, in turn and in chunks. The short ones don't decode beyond."""
+    folder = build(tmp_path, **longrope())
+    engine, oracle = load(folder), oracle_of(folder)
+    assert engine.model.short_reach == 64
+    for total in (50, 96, 64, 65, 50):
+        ids, kept = IDS[:total], np.union1d(KEPT[total > KEPT], [total - 1])
+        session = engine.prefill(sparse(ids, kept), chunk=16)
+        np.testing.assert_allclose(session.logits, oracle.logits(ids, kept)[-1], **CLOSE)
+    long, short = engine.prefill(sparse(IDS, KEPT)), engine.prefill(sparse(IDS[:56], KEPT[:27]))
+    more = prompt_ids(8, seed=2)
+    for _ in range(2):
+        for session, ids, kept in ((long, IDS, KEPT), (short, IDS[:56], KEPT[:27])):
+            whole = np.concatenate([ids, more])
+            expected = oracle.logits(whole, np.concatenate([kept, np.arange(len(ids), len(whole))]))[len(ids) :]
+            np.testing.assert_allclose(session.extend(more.tolist()), expected, **CLOSE)
+    assert len(short.sample(1, SampleParams(max_new=50, temperature=1.0))[0].ids) <= 9
+    with pytest.raises(EngineUnavailable, match="10 tokens don't fit behind the 56 positions"):
+        short.extend([1] * 10)
+    assert len(long.extend([1] * 20)) == 20
+
+
+def test_longrope_drafters_take_nothing_from_shorter_prompts(tmp_path: Path) -> None:
+    folder = build(tmp_path, **longrope())
+    drafter, oracle = engines.load("torch").drafter_from(load(folder)), oracle_of(folder)
+    store = OnePrefix()
+    for total in (60, 96, 60):
+        rows = Rows()
+        reading = Reading((Group("q", tokens([total - 1])),), chunk=16)
+        assert drafter.read(IDS[:total], reading, rows, store).n_known == 0
+        for found, layer in zip(rows.found["q"], oracle.attentions(IDS[:total]), strict=True):
+            np.testing.assert_allclose(found, layer[:, -1], rtol=0, atol=1e-5)
+    assert store.prefix is None
+
+
+def longrope() -> dict[str, Any]:
+    model_type, extra = FAMILIES["phi3-longrope"]
+    return {"model_type": model_type, **extra}
 
 
 def test_bidirectional_attention_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ FULL_ATTENTION = "full_attention"
 SLIDING_ATTENTION = "sliding_attention"
 # Rotary embeddings whose frequencies are the same for prompts of every length.
 STATIC_ROPES = frozenset({"default", "linear", "llama3", "yarn"})
-CHANGING_ROPES = frozenset({"dynamic", "longrope", "su"})  # su: the old name of longrope
+LONGROPE = "longrope"
+CHANGING_ROPES = frozenset({"dynamic", LONGROPE, "su"})  # su: the old name of longrope
 
 _RECURRENT = "runs a recurrent state through all tokens: dropped ones would be missing in it"
 _HYBRID = "has recurrent layers among those with attention: dropped tokens would be missing in their state"
@@ -63,13 +64,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def refuse(config: dict[str, Any], name: str, supported: frozenset[str], *, windows: bool = False) -> None:
+def refuse(
+    config: dict[str, Any], name: str, supported: frozenset[str], *, windows: bool = False, longrope: bool = False
+) -> None:
     """Raise EngineUnavailable for anything that would run and give wrong positions or wrong scores.
 
     Args:
         windows: the engine's sliding windows count original positions, not kept tokens.
+        longrope: the engine chooses its frequencies by the original length, and holds them.
     """
-    reason = _unsupported(config, supported, windows=windows)
+    reason = _unsupported(config, supported, windows=windows, longrope=longrope)
     if reason is not None:
         raise EngineUnavailable(
             f"{name} can't be prefilled sparsely here: {reason}",
@@ -77,7 +81,7 @@ def refuse(config: dict[str, Any], name: str, supported: frozenset[str], *, wind
         )
 
 
-def _unsupported(config: dict[str, Any], supported: frozenset[str], *, windows: bool) -> str | None:
+def _unsupported(config: dict[str, Any], supported: frozenset[str], *, windows: bool, longrope: bool) -> str | None:
     if config.get("model_type") not in supported:
         return _unknown(config)
     layers = set(config.get("layer_types") or ()) - {FULL_ATTENTION}
@@ -90,7 +94,7 @@ def _unsupported(config: dict[str, Any], supported: frozenset[str], *, windows: 
         return "its tokens attend to later ones"
     if config.get("quantization_config"):
         return "its weights are quantised"
-    return _turned(config)
+    return _turned(config, longrope=longrope)
 
 
 def _unknown(config: dict[str, Any]) -> str:
@@ -111,8 +115,11 @@ def _sliding(config: dict[str, Any], layers: set[str]) -> str | None:
     return None
 
 
-def _turned(config: dict[str, Any]) -> str | None:
-    for rope in rope_types(config):
+def _turned(config: dict[str, Any], *, longrope: bool) -> str | None:
+    ropes = rope_types(config)
+    if longrope and ropes == [LONGROPE]:
+        return None
+    for rope in ropes:
         if rope in CHANGING_ROPES:
             return f"its rotary embedding ({rope}) changes with the prompt's length"
         if rope not in STATIC_ROPES:

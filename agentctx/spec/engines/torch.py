@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.drive import drive
 from agentctx.spec.engines import torch_cache
@@ -49,9 +50,10 @@ class TorchEngine:
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> TorchSession:
         check_sparse(self.info, prompt)
         started = time.perf_counter()
-        cache = self.model.new_cache(len(prompt.ids))
-        logits = self.model.prefill(prompt.ids, prompt.positions, cache, chunk)
-        return TorchSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+        model = self.model.for_length(prompt.total)
+        cache = model.new_cache(len(prompt.ids))
+        logits = model.prefill(prompt.ids, prompt.positions, cache, chunk)
+        return TorchSession(self, model, prompt.total, cache, readonly(logits), time.perf_counter() - started)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,29 +61,43 @@ class TorchSession:
     """Implements `protocols.Session`. The cache is full and never written to: everything runs on copies of it."""
 
     engine: TorchEngine
+    model: TorchModel  # the engine's, for a prompt of this length
     total: int
     cache: Any
     logits: Float32
     prefill_seconds: float
     n_cached: int | None = 0  # it has no prefix cache
 
+    @property
+    def room(self) -> int:
+        """Tokens that can be generated. A short prompt of a LongRoPE model ends where its frequencies would change, and
+        with them those of all keys in the cache."""
+        room = room_to_decode(self.engine.info, self.total)
+        reach = self.engine.model.short_reach
+        return min(room, reach - self.total + 1) if reach is not None and self.total <= reach else room
+
     def extend(self, ids: Sequence[int]) -> Float32:
         if not ids:
             return np.zeros((0, len(self.logits)), np.float32)
-        cache = self.engine.model.fork(self.cache, 1, len(ids))
+        if len(ids) > self.room:
+            raise EngineUnavailable(
+                f"{len(ids)} tokens don't fit behind the {self.total} positions of the prompt",
+                hint=f"{self.engine.info.name} has room for {self.room}",
+            )
+        cache = self.model.fork(self.cache, 1, len(ids))
         positions = np.arange(self.total, self.total + len(ids))
-        logits: Float32 = self.engine.model.forward([ids], [positions], cache, last=len(ids))[0]
+        logits: Float32 = self.model.forward([ids], [positions], cache, last=len(ids))[0]
         return logits
 
     def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        engine, room = self.engine, room_to_decode(self.engine.info, self.total)
+        engine, model, room = self.engine, self.model, self.room
         n_tokens = self.cache.get_seq_length() + min(params.max_new, room)
         decoding = Decoding(
-            open_rows=lambda rows, extra: _Rows(engine.model, engine.model.fork(self.cache, rows, extra), self.total),
+            open_rows=lambda rows, extra: _Rows(model, model.fork(self.cache, rows, extra), self.total),
             decode=engine.tokenizer.decode,
             eos=engine.eos,
             room=room,
-            batch=max(1, BATCH_BYTES // (engine.model.bytes_per_token * max(1, n_tokens))),
+            batch=max(1, BATCH_BYTES // (model.bytes_per_token * max(1, n_tokens))),
         )
         return generate(self.logits, n, params, decoding)
 
@@ -117,8 +133,10 @@ class TorchDrafter:
         check_read(self.info, ids, reading)
         started = time.perf_counter()
         n_layers = layers_to_run(self.info, reading.n_layers)
-        model = self.model.first_layers(n_layers)
         room = reading.room(len(ids))
+        model = self.model.first_layers(n_layers).for_length(room)
+        if self.model.short_reach is not None:
+            store = None  # the keys of a beginning depend on the length of what follows
         check_sight(self.info.name, model.kinds, reading, room)
         runner = TorchRunner(model, room)
         n_steps, n_known = drive(runner, ids, reading, self.eos, sink, store)

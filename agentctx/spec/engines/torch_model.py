@@ -26,6 +26,7 @@ from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
 from agentctx.spec.engines.torch_layers import MASKS_BY_TYPE, LayerKind, attention_masks, layer_kinds
+from agentctx.spec.engines.torch_rope import held, short_reach
 
 # Decoders with attention to single tokens and rotary embeddings only; each is compared with a masked dense forward in
 # the tests, sliding layers, soft caps and sinks included.
@@ -132,6 +133,20 @@ class TorchModel:
         shell.model = inner
         return replace(self, module=shell, kinds=self.kinds[:n_layers])
 
+    @property
+    def short_reach(self) -> int | None:
+        """See `torch_rope.short_reach`."""
+        return short_reach(self.module.model.rotary_emb)
+
+    def for_length(self, n_positions: int) -> TorchModel:
+        """The model as it turns prompts of that length, on the same weights."""
+        if self.short_reach is None:
+            return self
+        shell, inner = _shell(self.module), _shell(self.module.model)
+        inner.rotary_emb = held(inner.rotary_emb, n_positions)
+        shell.model = inner
+        return replace(self, module=shell)
+
     def _with_cache(self, cache: Any, ids: Any, positions: Any) -> dict[str, Any]:
         """Arguments that go with a cache, which remembers the positions (n,) of the ids (rows, n)."""
         past = cache.get_seq_length()
@@ -153,7 +168,7 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
 
     Raises EngineUnavailable (unsupported), ModelUnavailable (missing, damaged), NotEnoughMemory.
     """
-    refuse(read_config(folder), name, SUPPORTED, windows=True)
+    refuse(read_config(folder), name, SUPPORTED, windows=True, longrope=True)
     if int(transformers.__version__.split(".")[0]) < 5:
         raise EngineUnavailable(
             f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
@@ -179,7 +194,7 @@ def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) ->
     with _mapped(name, loading=True), _quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # As transformers understands it: it fills in what isn't said, and takes some types for others.
-        refuse(config.to_dict(), name, SUPPORTED, windows=True)
+        refuse(config.to_dict(), name, SUPPORTED, windows=True, longrope=True)
         if n_layers is not None and getattr(config, "layer_types", None):
             options["layer_types"] = config.layer_types[:n_layers]
         for key, value in options.items():
