@@ -13,6 +13,10 @@ from agentctx.prompt import ModelInfo
 
 _LIBRARY_BYTES = 400_000_000  # torch and transformers imported, before any weights
 
+# Per query and key, while a mask is made: the distance of their positions, and what of it is hidden or seen, in full
+# layers and in sliding ones (11.2 measured).
+_MASK_BYTES = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Available:
@@ -25,7 +29,7 @@ class Available:
 def needed_bytes(
     info: ModelInfo, *, n_tokens: int, weight_bytes: float = 4.0, cache_bytes: float = 4.0, chunk: int = 512
 ) -> int:
-    """Weights, KV cache for `n_tokens`, the activations of one chunk, and the libraries.
+    """Weights, KV cache for `n_tokens`, the activations and masks of one chunk, and the libraries.
 
     Args:
         weight_bytes: per parameter as loaded (4: float32, 2: float16, 0.5: four bits).
@@ -37,7 +41,8 @@ def needed_bytes(
     # float32: one layer's hidden states, projections (about 12 of hidden size) and attention scores, twice
     rows = min(chunk, n_tokens)
     activations = 4 * rows * (12 * info.hidden_size + 2 * info.n_heads * n_tokens) + 4 * info.vocab_size
-    return int(weights + cache + activations) + _LIBRARY_BYTES
+    masks = _MASK_BYTES * rows * n_tokens
+    return int(weights + cache + activations + masks) + _LIBRARY_BYTES
 
 
 def require(need: int, have: Available, what: str) -> tuple[str, ...]:

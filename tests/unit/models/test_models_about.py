@@ -173,6 +173,8 @@ def test_needed_memory_of_a_real_model() -> None:
     at_16k = needed_bytes(QWEN, n_tokens=16384)
     weights_and_cache = 4 * 1_777_088_000 + 2 * 28 * 2 * 128 * 4 * 16384
     assert weights_and_cache < at_16k < weights_and_cache + 1_500_000_000
+    attention_and_masks = 512 * 16384 * (4 * 2 * 12 + 12)  # of a chunk: scores of 12 heads, twice; distances, masks
+    assert at_16k > weights_and_cache + attention_and_masks
     assert needed_bytes(QWEN, n_tokens=16384, weight_bytes=0.5) < at_16k - 6_000_000_000
 
 

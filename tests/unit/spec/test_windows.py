@@ -13,6 +13,7 @@ from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Float32, Int32, PackFacts, Section, TokenizedPrompt
 from agentctx.spec.engines import reference
 from agentctx.spec.engines.reference_model import DecoderConfig
+from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import Drafter, ModelInfo
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 from agentctx.spec.scorers.base import MEAN, Aggregate, Asked
@@ -71,9 +72,14 @@ class Reader:
     def info(self) -> ModelInfo:
         return ModelInfo("ids", "", 1, 1, 1, 1, 1, 1, 256, self.max_position, "d", "test")
 
-    def read(self, ids: Int32, reading: Reading, sink: Sink) -> ReadFacts:
+    def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         assert reading.room(len(ids)) <= self.max_position
         return ReadFacts(1, 2, 1.0)
+
+
+class Blind(ByIds):
+    def begin(self, asked: Asked) -> tuple[Reading, Values]:
+        return Reading(), Values(replace(asked.prompt, ids=np.zeros_like(asked.prompt.ids)))
 
 
 LONG = make_prompt(
@@ -170,6 +176,13 @@ def test_a_system_prompt_that_would_fill_the_window_is_scored_as_code() -> None:
 def test_a_context_that_holds_no_window_is_refused() -> None:
     with pytest.raises(EngineUnavailable, match="reads 12 tokens"):
         score_in_windows(Reader(12), LONG, ByIds())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("max_position", [128, 400])
+def test_a_scorer_that_finds_nothing_is_refused(max_position: int) -> None:
+    """Such as one that reads a single layer, where that slides over less than the prompt."""
+    with pytest.raises(EngineUnavailable, match="ids found no attention in the layers of ids"):
+        score_in_windows(Reader(max_position), LONG, Blind())  # type: ignore[arg-type]
 
 
 def test_real_windows_find_what_the_drafter_finds() -> None:
