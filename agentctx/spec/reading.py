@@ -117,12 +117,14 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReadFacts:
-    """`n_steps`: look-ahead steps that ran (an end of text ends them). `n_known`: tokens known from a run before."""
+    """`n_steps`: look-ahead steps that ran (an end of text ends them). `n_known`: tokens known from a run before.
+    `n_blind`: layers whose window is shorter than the prompt; their rows are 0 (see `Group.local`)."""
 
     n_layers: int
     n_steps: int
     seconds: float
     n_known: int = 0
+    n_blind: int = 0
 
 
 @dataclass(slots=True)

@@ -56,7 +56,8 @@ def score_in_windows(
     Windows don't use the store: what lies before their code is short.
 
     Raises:
-        EngineUnavailable: the drafter's context holds no useful window, or what the scorer reads is 0 everywhere.
+        EngineUnavailable: the drafter's context holds no useful window, or the layers that the scorer reads
+                slide over less than the prompt.
     """
     reading, scoring = scorer.begin(Asked.of(drafter, tokenized))
     if reading.room(tokenized.n_tokens) <= drafter.info.max_position:
@@ -102,9 +103,11 @@ def _said(info: ModelInfo, tokenized: TokenizedPrompt, windows: Windows) -> Find
 
 
 def _scores(drafter: Drafter, scorer: Scorer, values: Float32, facts: Sequence[ReadFacts]) -> TokenScores:
-    if not values.any():  # such as of a scorer that reads one layer, which slides over less than the prompt
+    n_blind = max(one.n_blind for one in facts)
+    if n_blind and not values.any():
         raise EngineUnavailable(
-            f"{scorer.name} found no attention in the layers of {drafter.info.name} that it reads",
+            f"{scorer.name} found nothing: {n_blind} layers of {drafter.info.name} slide over less than the prompt, "
+            "among them those that it reads",
             hint="take another --scorer or another drafter",
         )
     return TokenScores(

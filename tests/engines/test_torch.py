@@ -21,7 +21,8 @@ from agentctx.spec.engines.byte_tokenizer import END_OF_TURN, EOS, ByteTokenizer
 from agentctx.spec.prefix import KnownPrefix
 from agentctx.spec.protocols import ChatFrame, SampleParams
 from agentctx.spec.reading import Group, Reading, Rows, tokens
-from agentctx.spec.scorers.published import SpecPrefill
+from agentctx.spec.scorers.published import GemFilter, SpecPrefill
+from agentctx.spec.windows import score_in_windows
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -387,6 +388,16 @@ class OnePrefix:
 
     def keep(self, prefix: KnownPrefix) -> None:
         self.prefix = prefix
+
+
+def test_a_scorer_of_a_sliding_layer_alone_is_refused(tmp_path: Path) -> None:
+    drafter = engines.load("torch").drafter_from(load(build(tmp_path, "gemma3_text", **FAMILIES["gemma3"][1])))
+    with pytest.raises(EngineUnavailable, match="gemfilter found nothing: 2 layers of tiny slide"):
+        score_in_windows(drafter, tokenized(IDS), GemFilter(share=1.0))
+    scores, _ = score_in_windows(drafter, tokenized(IDS), GemFilter(share=0.67))
+    assert scores.values.any()
+    short, _ = score_in_windows(drafter, tokenized(IDS[:24]), GemFilter(share=1.0))
+    assert short.values.any()
 
 
 def test_a_look_ahead_beyond_the_window_sees_nothing_of_the_prompt(tmp_path: Path) -> None:

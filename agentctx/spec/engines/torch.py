@@ -140,7 +140,8 @@ class TorchDrafter:
         check_sight(self.info.name, model.kinds, reading, room)
         runner = TorchRunner(model, room)
         n_steps, n_known = drive(runner, ids, reading, self.eos, sink, store)
-        return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known)
+        n_blind = sum(not kind.sees_all(room) for kind in model.kinds)
+        return ReadFacts(n_layers, n_steps, time.perf_counter() - started, n_known, n_blind)
 
 
 def load_engine(

@@ -67,6 +67,7 @@ class Reader:
 
     max_position: int
     tokenizer: object = None
+    n_blind: int = 0
 
     @property
     def info(self) -> ModelInfo:
@@ -74,7 +75,7 @@ class Reader:
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         assert reading.room(len(ids)) <= self.max_position
-        return ReadFacts(1, 2, 1.0)
+        return ReadFacts(1, 2, 1.0, n_blind=self.n_blind)
 
 
 class Blind(ByIds):
@@ -181,8 +182,9 @@ def test_a_context_that_holds_no_window_is_refused() -> None:
 @pytest.mark.parametrize("max_position", [128, 400])
 def test_a_scorer_that_finds_nothing_is_refused(max_position: int) -> None:
     """Such as one that reads a single layer, where that slides over less than the prompt."""
-    with pytest.raises(EngineUnavailable, match="ids found no attention in the layers of ids"):
-        score_in_windows(Reader(max_position), LONG, Blind())  # type: ignore[arg-type]
+    with pytest.raises(EngineUnavailable, match="ids found nothing: 3 layers of ids slide"):
+        score_in_windows(Reader(max_position, n_blind=3), LONG, Blind())  # type: ignore[arg-type]
+    score_in_windows(Reader(max_position), LONG, Blind())  # type: ignore[arg-type]
 
 
 def test_real_windows_find_what_the_drafter_finds() -> None:
