@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from tests.trees import META, REPOS, Repo
 
 KEPT = ("AGENTCTX_UPDATE_CASES",)
 _REAL_CACHE = settings.cache_root(os.environ)  # before any test's environment is made
+
+# A shell starts what it runs in the background with SIGINT ignored, and so would every process of ours that a test stops.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

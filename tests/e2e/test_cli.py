@@ -658,8 +658,11 @@ def test_interrupted(leap: Repo, tmp_path: Path, own_world: Path, number: signal
     with subprocess.Popen(command, cwd=leap.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         writer = os.open(fifo, os.O_WRONLY)  # returns when the process has opened it, too
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
-        os.close(writer)
+        try:
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()  # else leaving the block would wait for ever
+            os.close(writer)
     assert process.returncode == 130, err
     assert err.strip() == b"agentctx: interrupted; nothing was left half done"
     assert out == b""
