@@ -20,7 +20,7 @@ from tests.trees import META, REPOS, Repo
 KEPT = ("AGENTCTX_UPDATE_CASES",)
 _REAL_CACHE = settings.cache_root(os.environ)  # before any test's environment is made
 
-# A shell starts what it runs in the background with SIGINT ignored, and so would every process of ours that a test stops.
+# What a shell runs in the background ignores SIGINT, and so would every process of ours that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
