@@ -131,7 +131,7 @@ def test_what_is_sent_and_what_is_said(server: FakeServer, edit: Edit) -> None:
 def test_the_text_report(server: FakeServer, edit: Edit) -> None:
     server.replies = [Reply([f"```python\n{HEADER}{BODY}```\n"], usage=None)]
     _, out, _ = edit(server.url, *MEAN)
-    assert f"engine openai: coder at 127.0.0.1:{server.port} (context unknown)" in out
+    assert f"engine openai (--engine): coder at 127.0.0.1:{server.port}, context unknown" in out
     assert "unknown prompt tokens, unknown of them cached" in out
     assert "the server doesn't say how long its context is" in out
     assert "not applied" in out

@@ -20,7 +20,7 @@ def patches() -> tuple[Patch, ...]:
     own = seams.patch(seams.BLOCK_KEYS, _with_positions)
     others = (
         Patch(module, own.name, own.old, own.new)
-        for name, module in sorted(sys.modules.items())
+        for name, module in sorted(sys.modules.copy().items())  # other threads import meanwhile
         if name.startswith("vllm.") and module is not own.owner and module.__dict__.get(own.name) is own.old
     )
     return (own, *others)
