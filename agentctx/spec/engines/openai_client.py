@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 
 import openai
 
@@ -23,14 +24,17 @@ def make_client(
     retries: int = RETRIES,
 ) -> openai.OpenAI:
     """Connects to nothing yet. Raises ConfigError for a key that can't be one."""
-    return openai.OpenAI(
+    # A redirect would take the prompt elsewhere, and a proxy has no business between this machine and itself.
+    http = openai.DefaultHttpxClient(follow_redirects=False, trust_env=not address.is_local)
+    client = openai.OpenAI(
         api_key=_checked(key) or NO_KEY,
         base_url=address.base,
         max_retries=retries,
-        # A redirect would take the prompt elsewhere, and a proxy has no business between this machine and itself.
-        http_client=openai.DefaultHttpxClient(follow_redirects=False, trust_env=not address.is_local),
+        http_client=http,
         timeout=openai.Timeout(read_seconds, connect=connect_seconds),
     )
+    weakref.finalize(client, http.close)  # the library closes its own when they are gone, not one that it was given
+    return client
 
 
 def _checked(key: str | None) -> str | None:
