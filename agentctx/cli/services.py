@@ -52,8 +52,9 @@ class LocalModel:
     @cached_property
     def info(self) -> ModelInfo:
         from agentctx.models.info import info
+        from agentctx.models.tokenizer_digest import digests_of
 
-        return info(self._folder, digests=self._cache)
+        return info(self._folder, digests=digests_of(self._cache))
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -113,13 +114,11 @@ class LocalModel:
         Raises ModelUnavailable: the engine runs exports, and there is none.
         """
         from agentctx.exports import WEIGHTS, find_export
-        from agentctx.spec.engines import exporting
+        from agentctx.spec.engines import exporting, weight_bytes
 
         if engine in exporting():
             return WEIGHTS[find_export(self._folder.path, engine, self._folder.name).weights]
-        if engine == "vllm":
-            return None
-        return 2.0 if engine == "mlx" and sys.platform == "darwin" else 4.0
+        return weight_bytes(engine)
 
     def _params(self, n_layers: int) -> int:
         """Parameters of an early exit: embedding and head stay whole."""
@@ -157,8 +156,9 @@ class ServedModel(LocalModel):
     def info(self) -> ModelInfo:
         from agentctx.models.folder import has_weights
         from agentctx.models.info import info
+        from agentctx.models.tokenizer_digest import digests_of
 
-        return info(self._folder, digests=self._cache, served=not has_weights(self._folder.path))
+        return info(self._folder, digests=digests_of(self._cache), served=not has_weights(self._folder.path))
 
     def load_engine(self) -> Engine:
         from agentctx.spec.engines import load_connecting

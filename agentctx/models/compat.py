@@ -12,7 +12,9 @@ from agentctx.models.counting import tokenizer_of
 from agentctx.models.folder import ModelFolder, read_json
 from agentctx.models.info import chat_of, info
 from agentctx.models.probing import probe
+from agentctx.models.tokenizer_digest import digests_of
 from agentctx.prompt import ChatFrame, ModelInfo
+from agentctx.rotary import rope_base, rope_of, rope_type
 
 
 class Level(StrEnum):
@@ -41,7 +43,7 @@ def compare(drafter: ModelFolder, main: ModelFolder, *, cache: Path | None = Non
     Args:
         cache: the user's cache, which remembers digests.
     """
-    digests = cache / "tokenizers" if cache is not None else None
+    digests = digests_of(cache)
     a, b = info(drafter, digests=digests), info(main, digests=digests)
     frames = chat_of(drafter)[0], chat_of(main)[0]
     tokenizers = tokenizer_of(drafter, cache=cache), tokenizer_of(main, cache=cache)
@@ -100,14 +102,11 @@ def _text(frame: ChatFrame) -> str:
 def _positions(config: Mapping[str, Any]) -> str:
     """What config.json says of positions: the rotary embedding, the context, a window."""
     config = config.get("text_config") or config
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    base = rope.get("rope_theta") or config.get("rope_theta")
-    kind = rope.get("rope_type") or rope.get("type") or "default"
-    named = (
-        f"rotary positions ({kind}{f', base {float(base):g}' if base else ''})"
-        if base or rope
-        else "names no rotary base"
-    )
+    base = rope_base(config)
+    if base is None and not rope_of(config):
+        named = "names no rotary base"
+    else:
+        named = f"rotary positions ({rope_type(config)}{'' if base is None else f', base {base:g}'})"
     window = config.get("sliding_window")
     slides = f", attention slides over {window} tokens" if window and config.get("use_sliding_window", True) else ""
     return f"{named}, context {config.get('max_position_embeddings')}{slides}"

@@ -11,6 +11,7 @@ from agentctx.models.folder import ModelFolder, read_manifest
 from agentctx.models.registry import find_known, unknown_model
 from agentctx.models.store import default_model, local_folder, resolve
 from agentctx.models.tokenizer import FileTokenizer
+from agentctx.models.tokenizer_digest import digests_of
 
 
 def tokenizer_for(model: str | None, tokenizer_file: str | None, cache: Path) -> FileTokenizer:
@@ -49,7 +50,7 @@ def tokenizer_of(folder: ModelFolder, *, cache: Path | None = None) -> FileToken
     """A model folder's own tokenizer."""
     digest = folder.manifest.tokenizer_digest if folder.manifest else None
     file = folder.path / "tokenizer.json"
-    return FileTokenizer.load(file, name=folder.name, digest=digest, digests=_digests(cache))
+    return FileTokenizer.load(file, name=folder.name, digest=digest, digests=digests_of(cache))
 
 
 def _of_model(model: str, cache: Path) -> FileTokenizer:
@@ -59,7 +60,7 @@ def _of_model(model: str, cache: Path) -> FileTokenizer:
     if path is None:
         if not hub.is_hub_id(model):
             raise unknown_model(model)
-        path = hub.snapshot(model, only_tokenizer=True)
+        path = hub.snapshot(model, hub.TOKENIZER)
     # whether the weights are whole doesn't matter for counting
     return tokenizer_of(ModelFolder(model, path, read_manifest(path)), cache=cache)
 
@@ -67,8 +68,4 @@ def _of_model(model: str, cache: Path) -> FileTokenizer:
 def _of_file(path: Path, given: str, cache: Path) -> FileTokenizer:
     """A tokenizer.json, or a folder that holds one."""
     file = path / "tokenizer.json" if path.is_dir() else path
-    return FileTokenizer.load(file, name=given, digests=_digests(cache))
-
-
-def _digests(cache: Path | None) -> Path | None:
-    return cache / "tokenizers" if cache is not None else None
+    return FileTokenizer.load(file, name=given, digests=digests_of(cache))

@@ -70,16 +70,13 @@ def make_export(
     if weights not in WEIGHTS:
         raise ConfigError(f"there are no {weights!r} weights", hint=f"choose one of: {', '.join(WEIGHTS)}")
     home, name = folder.path.absolute().parent, folder.path.absolute().name
-    waited = False
 
     def on_wait() -> None:
-        nonlocal waited
-        waited = True
         if progress is not None:
             progress(f"wait for another process that works on {folder.name}", 0, 0)
 
     try:
-        with locked(home / f".{name}.lock", on_wait=on_wait):
+        with locked(home / f".{name}.lock", on_wait=on_wait) as waited:
             clean(home, name, engine)
             present = None if force and not waited else _present(folder, engine, weights)
             if present is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,16 +79,13 @@ def open_folder(path: Path, name: str | None = None) -> ModelFolder:
     File lengths are compared with the manifest (if there is one) and with the safetensors headers; contents
     are hashed by `verify` only. Raises ModelUnavailable naming the file.
     """
-    manifest = read_manifest(path)
-    for filename in ("config.json", "tokenizer.json"):
-        if not (path / filename).is_file():
-            raise _missing(path / filename)
-    for filename, record in (manifest.files if manifest else {}).items():
+    folder = _described(path, name, _missing)
+    for filename, record in (folder.manifest.files if folder.manifest else {}).items():
         _check_size(path / filename, record)
     for weights in weight_files(path):
         read_entries(weights)
     read_json(path / "config.json")
-    return ModelFolder(name or (manifest.name if manifest else path.name), path, manifest)
+    return folder
 
 
 def open_description(path: Path, name: str | None = None) -> ModelFolder:
@@ -96,11 +93,21 @@ def open_description(path: Path, name: str | None = None) -> ModelFolder:
 
     Raises ModelUnavailable naming the file that is missing.
     """
+
+    def missing(file: Path) -> ModelUnavailable:
+        return ModelUnavailable(f"{file} is missing", hint="copy it from the model that the server runs")
+
+    folder = _described(path, name, missing)
+    read_json(path / "config.json")
+    return folder
+
+
+def _described(path: Path, name: str | None, missing: Callable[[Path], ModelUnavailable]) -> ModelFolder:
+    """The folder, if it holds what describes a model. `missing` makes the error for a file that isn't there."""
+    manifest = read_manifest(path)
     for filename in ("config.json", "tokenizer.json"):
         if not (path / filename).is_file():
-            raise ModelUnavailable(f"{path / filename} is missing", hint="copy it from the model that the server runs")
-    read_json(path / "config.json")
-    manifest = read_manifest(path)
+            raise missing(path / filename)
     return ModelFolder(name or (manifest.name if manifest else path.name), path, manifest)
 
 
@@ -113,8 +120,11 @@ def verify(folder: ModelFolder) -> None:
 
 
 def has_weights(path: Path) -> bool:
-    """Whether any lie here (an index alone may have come with the description)."""
-    return any(path.glob("*.safetensors"))
+    """Whether all of them lie here (an index alone may have come with the description)."""
+    try:
+        return bool(weight_files(path))
+    except ModelUnavailable:
+        return False
 
 
 def weight_files(path: Path) -> tuple[Path, ...]:

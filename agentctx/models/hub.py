@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from agentctx.errors import ModelUnavailable, UnavailableError
-from agentctx.models.folder import weight_files
+from agentctx.models.folder import has_weights
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _PROBE_SECONDS = 5
-_MODEL_FILES = ("*.json", "*.jinja", "*.safetensors")
-_TOKENIZER_FILES = ("tokenizer.json",)
-_DESCRIPTION = (
+MODEL = ("*.json", "*.jinja", "*.safetensors")
+TOKENIZER = ("tokenizer.json",)
+DESCRIPTION = (  # no weights
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -29,12 +29,11 @@ def is_hub_id(name: str) -> bool:
     return _HUB_ID.fullmatch(name) is not None and ".." not in name
 
 
-def snapshot(hub_id: str, *, only_tokenizer: bool = False, without_weights: bool = False) -> Path:
+def snapshot(hub_id: str, files: tuple[str, ...] = MODEL) -> Path:
     """The folder of a hub model, downloaded if it isn't in the hub's own cache.
 
     Args:
-        only_tokenizer: fetch tokenizer.json and no weights.
-        without_weights: fetch what describes the model.
+        files: MODEL, TOKENIZER or DESCRIPTION.
 
     Raises:
         UnavailableError: huggingface_hub is not installed.
@@ -42,17 +41,12 @@ def snapshot(hub_id: str, *, only_tokenizer: bool = False, without_weights: bool
     """
     library = _library()
     what = f"model {hub_id!r}"
-    patterns = _TOKENIZER_FILES if only_tokenizer else _DESCRIPTION if without_weights else _MODEL_FILES
-    cached = _cached(library, hub_id, patterns)
-    if (
-        cached is not None
-        and (only_tokenizer or without_weights or _has_weights(cached))
-        and (cached / "tokenizer.json").is_file()
-    ):
+    cached = _cached(library, hub_id, files)
+    if cached is not None and (files != MODEL or has_weights(cached)) and (cached / "tokenizer.json").is_file():
         return cached
     _require_reachable(library, what)
     try:
-        return Path(library.snapshot_download(hub_id, allow_patterns=list(patterns)))
+        return Path(library.snapshot_download(hub_id, allow_patterns=list(files)))
     except (OSError, ValueError, library.errors.HfHubHTTPError) as error:
         raise _mapped(what, error) from error
 
@@ -63,13 +57,6 @@ def _cached(library: Any, hub_id: str, patterns: tuple[str, ...]) -> Path | None
         return Path(library.snapshot_download(hub_id, allow_patterns=list(patterns), local_files_only=True))
     except (OSError, ValueError):
         return None
-
-
-def _has_weights(folder: Path) -> bool:
-    try:
-        return bool(weight_files(folder))
-    except ModelUnavailable:
-        return False
 
 
 def download_file(repo: str, filename: str, folder: Path) -> Path:

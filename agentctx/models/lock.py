@@ -14,16 +14,18 @@ _POLL_SECONDS = 0.2
 
 
 @contextmanager
-def locked(path: Path, *, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold the lock file `path` (created if absent). `on_wait` is called once when another process holds it."""
+def locked(path: Path, *, on_wait: Callable[[], None] | None = None) -> Iterator[bool]:
+    """Hold the lock file `path` (created if absent); gives whether another process held it, so that something may have
+    changed meanwhile. `on_wait` is called once then, before waiting."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not try_lock(descriptor):
+        waited = not try_lock(descriptor)
+        if waited:
             if on_wait is not None:
                 on_wait()
             while not try_lock(descriptor):
                 time.sleep(_POLL_SECONDS)
-        yield
+        yield waited
     finally:
         os.close(descriptor)  # closing releases the lock

@@ -59,16 +59,13 @@ def fetch(
     """
     model = known(name) if isinstance(name, str) else name
     folder = models_dir(cache)
-    waited = False
 
     def on_wait() -> None:
-        nonlocal waited
-        waited = True
         if progress is not None:
             progress(f"wait for another process that fetches {model.name}", 0, 0)
 
     try:
-        with locked(folder / f".{model.name}.lock", on_wait=on_wait):
+        with locked(folder / f".{model.name}.lock", on_wait=on_wait) as waited:
             _clean(folder, model.name)
             present = None if force and not waited else _present(folder / model.name, model.name)
             if present is not None:
@@ -225,7 +222,7 @@ def resolve_served(name_or_path: str, cache: Path) -> ModelFolder:
     if local is not None:
         return open_description(local)
     if find_known(name_or_path) is None and hub.is_hub_id(name_or_path):
-        return open_description(hub.snapshot(name_or_path, without_weights=True), name_or_path)
+        return open_description(hub.snapshot(name_or_path, hub.DESCRIPTION), name_or_path)
     return resolve(name_or_path, cache)
 
 

@@ -64,6 +64,11 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
+def digests_of(cache: Path | None) -> Path | None:
+    """The folder of the user's cache that remembers digests; None without a cache."""
+    return cache / "tokenizers" if cache is not None else None
+
+
 def cached_digest(file: Path, digests: Path | None) -> str:
     """The digest of a tokenizer.json, remembered in the folder `digests` under the file's own SHA-256.
 

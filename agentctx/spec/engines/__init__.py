@@ -5,6 +5,7 @@ Only `cli`, `lsp.server` and `bench` choose one; everything else receives the Pr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -73,11 +74,17 @@ class EngineEntry:
     exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
     takes_text: bool = False  # a server: text goes in, no weights are loaded here
     connects: bool = False  # with an address: to a server that takes token ids
+    weight_bytes: float | None = 4.0  # per parameter as it is loaded; None: on devices that we don't see
 
 
 ENGINES: dict[str, EngineEntry] = {
     "torch": EngineEntry("agentctx.spec.engines.torch", ("torch", "transformers", "safetensors"), "torch"),
-    "mlx": EngineEntry("agentctx.spec.engines.mlx", ("mlx", "mlx_lm"), "mlx"),
+    "mlx": EngineEntry(
+        "agentctx.spec.engines.mlx",
+        ("mlx", "mlx_lm"),
+        "mlx",
+        weight_bytes=2.0 if sys.platform == "darwin" else 4.0,
+    ),
     "openvino": EngineEntry(
         "agentctx.spec.engines.openvino",
         ("openvino",),
@@ -85,7 +92,9 @@ ENGINES: dict[str, EngineEntry] = {
         drafts_with="torch",
         exporter="agentctx.spec.engines.openvino_export",
     ),
-    "vllm": EngineEntry("agentctx.spec.engines.vllm", ("vllm",), "vllm", drafts_with="torch", connects=True),
+    "vllm": EngineEntry(
+        "agentctx.spec.engines.vllm", ("vllm",), "vllm", drafts_with="torch", connects=True, weight_bytes=None
+    ),
     "reference": EngineEntry("agentctx.spec.engines.reference"),
     "openai": EngineEntry("agentctx.spec.engines.openai", ("openai",), "openai", drafts_with="torch", takes_text=True),
 }
@@ -122,10 +131,16 @@ def connects(name: str) -> bool:
 
 
 def _module(name: str) -> object:
+    entry = _entry(name)
+    return _import(name, entry, entry.module)
+
+
+def _entry(name: str) -> EngineEntry:
+    """Raises EngineUnavailable for an unknown name."""
     entry = ENGINES.get(name)
     if entry is None:
         raise EngineUnavailable(f"there is no engine {name!r}", hint=f"choose one of: {', '.join(ENGINES)}")
-    return _import(name, entry, entry.module)
+    return entry
 
 
 def load_exporter(name: str) -> Callable[..., Mapping[str, str]]:
@@ -163,6 +178,14 @@ def drafter_engine(name: str) -> str:
 def available() -> tuple[tuple[str, bool, str], ...]:
     """(name, usable, reason) of every engine; imports none of their packages."""
     return tuple((name, *_check(entry)) for name, entry in ENGINES.items())
+
+
+def weight_bytes(name: str) -> float | None:
+    """Per parameter as engine `name` loads it from a plain folder; None: on devices that we don't see.
+
+    Raises EngineUnavailable for an unknown name.
+    """
+    return _entry(name).weight_bytes
 
 
 def usable(name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.prompt import Tokenizer
+from agentctx.rotary import rope_types
 
 FULL_ATTENTION = "full_attention"
 SLIDING_ATTENTION = "sliding_attention"
@@ -125,23 +126,6 @@ def _turned(config: dict[str, Any], *, longrope: bool) -> str | None:
         if rope not in STATIC_ROPES:
             return f"its rotary embedding ({rope}) was not compared with a masked dense forward"
     return None
-
-
-def rope_types(config: dict[str, Any]) -> list[str]:
-    """Sorted; some models have one for each type of layers."""
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    nested = [own for own in rope.values() if isinstance(own, dict)]
-    return sorted({str(own.get("rope_type") or own.get("type") or "default") for own in nested or [rope]})
-
-
-def rope_type(config: dict[str, Any]) -> str:
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
-    return str(rope.get("rope_type") or rope.get("type") or "default")
-
-
-def rope_theta(config: dict[str, Any]) -> float:
-    rope = config.get("rope_parameters") or {}
-    return float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0)
 
 
 def eos_ids(folder: Path, config: dict[str, Any], tokenizer: Tokenizer) -> frozenset[int]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
-from agentctx.spec.engines.folder import read_config, refuse, rope_theta, rope_type
+from agentctx.rotary import rope_base, rope_type
+from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, shapes
 
 SUPPORTED = frozenset({"llama", "qwen2", "qwen3"})
@@ -52,7 +53,7 @@ def decoder_config(raw: dict[str, Any], name: str) -> DecoderConfig:
         n_kv_heads=raw.get("num_key_value_heads") or heads,
         head_dim=raw.get("head_dim") or hidden // heads,
         intermediate_size=raw["intermediate_size"],
-        rope_theta=rope_theta(raw),
+        rope_theta=rope_base(raw) or 10_000.0,
         norm_eps=raw.get("rms_norm_eps", 1e-6),
         qkv_bias=qwen2 or biased,
         out_bias=biased and not qwen2,

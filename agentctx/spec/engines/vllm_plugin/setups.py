@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from agentctx.errors import EngineUnavailable
-from agentctx.spec.engines.folder import refuse, rope_type
+from agentctx.rotary import rope_type
+from agentctx.spec.engines.folder import refuse
 from agentctx.spec.engines.speculation import refusal
 
 # Model types that were compared with transformers inside vLLM; position goes to every layer in each of them.
