@@ -179,3 +179,27 @@ def sparse(ids: np.ndarray, kept: np.ndarray) -> SparsePrompt:
 
 
 KEPT = np.asarray([*range(7), *range(20, 31), *range(32, 40), 55, *range(80, 96)])  # of 96 tokens; several gaps
+
+
+DAMAGES = ("missing weight", "truncated", "no weights", "no config", "bad json")
+
+
+def harm(folder: Path, damage: str) -> None:
+    """Make a whole folder one of DAMAGES."""
+    from safetensors.numpy import load_file, save_file
+
+    weights = folder / "model.safetensors"
+    if damage == "missing weight":
+        tensors = load_file(weights)
+        del tensors["model.layers.1.mlp.up_proj.weight"]
+        save_file(tensors, weights, metadata={"format": "pt"})
+    elif damage == "truncated":
+        weights.write_bytes(weights.read_bytes()[:-1000])
+    elif damage == "no weights":
+        weights.unlink()
+    elif damage == "no config":
+        (folder / "config.json").unlink()
+    elif damage == "bad json":
+        (folder / "config.json").write_text("{")
+    else:
+        raise ValueError(damage)

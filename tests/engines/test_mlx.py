@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_models import COMMON, KEPT, build, describe, oracle_of, prompt_ids, score, sparse, tokenized
+from engine_models import COMMON, DAMAGES, KEPT, build, describe, harm, oracle_of, prompt_ids, score, sparse, tokenized
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.models import info as model_info
@@ -126,27 +126,15 @@ def test_what_a_configuration_leaves_out_is_what_transformers_takes_it_for(tmp_p
         np.testing.assert_allclose(load(folder).prefill(sparse(IDS, KEPT)).logits, expected, **CLOSE)
 
 
-@pytest.mark.parametrize("damage", ["missing weight", "truncated", "no weights", "no config", "bad json", "bad value"])
+@pytest.mark.parametrize("damage", [*DAMAGES, "bad value"])
 def test_damaged_folders_are_named(damage: str, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
     folder = build(tmp_path, "llama")
-    info, weights = describe(folder), folder / "model.safetensors"
-    if damage == "missing weight":
-        tensors = load_file(weights)
-        del tensors["model.layers.1.mlp.up_proj.weight"]
-        save_file(tensors, weights, metadata={"format": "pt"})
-    elif damage == "truncated":
-        weights.write_bytes(weights.read_bytes()[:-1000])
-    elif damage == "no weights":
-        weights.unlink()
-    elif damage == "no config":
-        (folder / "config.json").unlink()
-    elif damage == "bad json":
-        (folder / "config.json").write_text("{")
-    else:
+    info = describe(folder)
+    if damage == "bad value":
         config = json.loads((folder / "config.json").read_text())
         (folder / "config.json").write_text(json.dumps({**config, "hidden_size": "wide"}))
+    else:
+        harm(folder, damage)
     with pytest.raises(ModelUnavailable) as caught:
         engines.load("mlx").load_engine(folder, "tiny", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=info)
     assert caught.value.hint
@@ -265,7 +253,7 @@ def test_small_batches_draw_the_same_samples(engine: Any, monkeypatch: pytest.Mo
     session = engine.prefill(sparse(IDS, KEPT))
     hot = SampleParams(max_new=8, temperature=1.5, seed=3)
     together = [c.ids for c in session.sample(5, hot)]
-    monkeypatch.setattr("agentctx.spec.engines.mlx.BATCH_BYTES", 1)
+    monkeypatch.setattr("agentctx.spec.engines.sampling.BATCH_BYTES", 1)
     assert [c.ids for c in session.sample(5, hot)] == together
 
 

@@ -12,7 +12,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_models import COMMON, KEPT, Oracle, build, describe, oracle_of, prompt_ids, score, sparse, tokenized
+from engine_models import (
+    COMMON,
+    DAMAGES,
+    KEPT,
+    Oracle,
+    build,
+    describe,
+    harm,
+    oracle_of,
+    prompt_ids,
+    score,
+    sparse,
+    tokenized,
+)
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.prompt import SparsePrompt
@@ -409,25 +422,12 @@ def test_a_look_ahead_beyond_the_window_sees_nothing_of_the_prompt(tmp_path: Pat
     np.testing.assert_array_equal(rows.found["q"][0], np.zeros((2, 4)))
 
 
-@pytest.mark.parametrize("damage", ["missing weight", "truncated", "no weights", "no config", "bad json"])
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["torch", "reference"])
 def test_damaged_folders_are_named(damage: str, name: str, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
     folder = build(tmp_path, "llama")
-    info, weights = describe(folder), folder / "model.safetensors"
-    if damage == "missing weight":
-        tensors = load_file(weights)
-        del tensors["model.layers.1.mlp.up_proj.weight"]
-        save_file(tensors, weights, metadata={"format": "pt"})
-    elif damage == "truncated":
-        weights.write_bytes(weights.read_bytes()[:-1000])
-    elif damage == "no weights":
-        weights.unlink()
-    elif damage == "no config":
-        (folder / "config.json").unlink()
-    else:
-        (folder / "config.json").write_text("{")
+    info = describe(folder)
+    harm(folder, damage)
     with pytest.raises(ModelUnavailable) as caught:
         engines.load(name).load_engine(folder, "tiny", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=info)
     assert caught.value.hint
@@ -529,7 +529,7 @@ def test_small_batches_draw_the_same_samples(engine: Any, monkeypatch: pytest.Mo
     session = engine.prefill(sparse(IDS, KEPT))
     hot = SampleParams(max_new=8, temperature=1.5, seed=3)
     together = [c.ids for c in session.sample(5, hot)]
-    monkeypatch.setattr("agentctx.spec.engines.torch.BATCH_BYTES", 1)
+    monkeypatch.setattr("agentctx.spec.engines.sampling.BATCH_BYTES", 1)
     assert [c.ids for c in session.sample(5, hot)] == together
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentctx.errors import ConfigError, EngineUnavailable
 from agentctx.prompt import Int32, SparsePrompt
-from agentctx.spec.protocols import ModelInfo
+from agentctx.spec.protocols import EngineCaps, ModelInfo
 from agentctx.spec.reading import Reading
 
 
@@ -31,6 +31,11 @@ def check_read(info: ModelInfo, ids: Int32, reading: Reading) -> None:
             hint="score it in windows",
         )
     _check_ids(info, ids)
+
+
+def embedded_caps(info: ModelInfo) -> EngineCaps:
+    """What every engine can do that runs a model's graph in this process."""
+    return EngineCaps(True, True, True, info.max_position, info.tokenizer_digest)
 
 
 def layers_to_run(info: ModelInfo, n_layers: int | None) -> int:

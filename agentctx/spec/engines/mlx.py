@@ -12,17 +12,15 @@ import numpy as np
 from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.drive import drive
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_read, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run, room_to_decode
 from agentctx.spec.engines.mlx_cache import SeatedCache
 from agentctx.spec.engines.mlx_load import load
 from agentctx.spec.engines.mlx_model import MlxModel
 from agentctx.spec.engines.mlx_runner import MlxRunner
-from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
 from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
 from agentctx.spec.reading import ReadFacts, Reading, Sink
-
-BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +36,7 @@ class MlxEngine:
 
     @property
     def caps(self) -> EngineCaps:
-        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+        return embedded_caps(self.info)
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> MlxSession:
         check_sparse(self.info, prompt)
@@ -75,7 +73,7 @@ class MlxSession:
             decode=engine.tokenizer.decode,
             eos=engine.eos,
             room=room,
-            batch=max(1, BATCH_BYTES // (bytes_per_token * max(1, n_tokens))),
+            batch=rows_at_once(bytes_per_token, n_tokens),
         )
         return generate(self.logits, n, params, decoding)
 

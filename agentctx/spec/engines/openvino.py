@@ -17,12 +17,10 @@ import numpy as np
 from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Completion, Float32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_sparse, room_to_decode
+from agentctx.spec.engines.limits import check_sparse, embedded_caps, room_to_decode
 from agentctx.spec.engines.openvino_model import OpenVinoModel, Run, State, bytes_per_token, load_model
-from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
 from agentctx.spec.protocols import ChatFrame, Drafter, EngineCaps, ModelInfo, SampleParams
-
-BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +36,7 @@ class OpenVinoEngine:
 
     @property
     def caps(self) -> EngineCaps:
-        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+        return embedded_caps(self.info)
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> OpenVinoSession:
         check_sparse(self.info, prompt)
@@ -76,7 +74,7 @@ class OpenVinoSession:
             decode=engine.tokenizer.decode,
             eos=engine.eos,
             room=room,
-            batch=max(1, BATCH_BYTES // (per_token * max(1, n_tokens))),
+            batch=rows_at_once(per_token, n_tokens),
         )
         return generate(self.logits, n, params, decoding)
 

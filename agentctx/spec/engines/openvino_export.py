@@ -109,23 +109,19 @@ def _mapped(name: str) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """No tables, bars or advice from the libraries: our stdout is for results. Their settings are put back."""
-    from transformers.utils import logging as transformers_logging
+    from agentctx.spec.engines.transformers_quiet import quiet
 
     logger = logging.getLogger("nncf")
-    level, verbosity, bars = (
-        logger.level,
-        transformers_logging.get_verbosity(),
-        transformers_logging.is_progress_bar_enabled(),
-    )
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), warnings.catch_warnings():
+    level = logger.level
+    with (
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        warnings.catch_warnings(),
+        quiet(),
+    ):
         warnings.simplefilter("ignore")  # tracing warns of every branch that it fixes
         try:
             logger.setLevel(logging.ERROR)
-            transformers_logging.set_verbosity_error()
-            transformers_logging.disable_progress_bar()
             yield
         finally:
             logger.setLevel(level)
-            transformers_logging.set_verbosity(verbosity)
-            if bars:
-                transformers_logging.enable_progress_bar()

@@ -14,7 +14,7 @@ from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer,
 from agentctx.spec.drive import Watch, drive
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT, END_OF_TURN, EOS, VOCAB_SIZE, ByteTokenizer
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_read, check_sparse, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run, room_to_decode
 from agentctx.spec.engines.reference_load import load_decoder
 from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, KeyValues, random_weights
 from agentctx.spec.engines.sampling import Decoding, generate
@@ -39,7 +39,7 @@ class ReferenceEngine:
 
     @property
     def caps(self) -> EngineCaps:
-        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+        return embedded_caps(self.info)
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> ReferenceSession:
         check_sparse(self.info, prompt)

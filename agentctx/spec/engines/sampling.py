@@ -18,6 +18,8 @@ import numpy.typing as npt
 from agentctx.prompt import Completion, Float32
 from agentctx.spec.protocols import SampleParams
 
+BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
+
 
 class Rows(Protocol):
     """Copies of one prefilled prompt that decode side by side."""
@@ -38,6 +40,11 @@ class Decoding:
     eos: frozenset[int]
     room: int  # tokens that the context still holds
     batch: int  # rows that fit in memory
+
+
+def rows_at_once(bytes_per_token: int, n_tokens: int) -> int:
+    """Samples that decode side by side within BATCH_BYTES: rows of `n_tokens`, prompt and answer. At least one."""
+    return max(1, BATCH_BYTES // (bytes_per_token * max(1, n_tokens)))
 
 
 @dataclass(slots=True)

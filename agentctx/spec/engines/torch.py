@@ -18,18 +18,17 @@ from agentctx.spec.engines.folder import eos_ids, read_config
 from agentctx.spec.engines.limits import (
     check_read,
     check_sparse,
+    embedded_caps,
     layers_to_run,
     room_to_decode,
 )
-from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
 from agentctx.spec.engines.torch_layers import check_sight
 from agentctx.spec.engines.torch_model import TorchModel, load_model
 from agentctx.spec.engines.torch_runner import TorchRunner
 from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
 from agentctx.spec.reading import ReadFacts, Reading, Sink
-
-BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +44,7 @@ class TorchEngine:
 
     @property
     def caps(self) -> EngineCaps:
-        return EngineCaps(True, True, True, self.info.max_position, self.info.tokenizer_digest)
+        return embedded_caps(self.info)
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> TorchSession:
         check_sparse(self.info, prompt)
@@ -97,7 +96,7 @@ class TorchSession:
             decode=engine.tokenizer.decode,
             eos=engine.eos,
             room=room,
-            batch=max(1, BATCH_BYTES // (model.bytes_per_token * max(1, n_tokens))),
+            batch=rows_at_once(model.bytes_per_token, n_tokens),
         )
         return generate(self.logits, n, params, decoding)
 

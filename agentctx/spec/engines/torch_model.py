@@ -17,7 +17,6 @@ import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError
-from transformers.utils import logging as transformers_logging
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
 from agentctx.prompt import Float32
@@ -27,6 +26,7 @@ from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
 from agentctx.spec.engines.torch_layers import MASKS_BY_TYPE, LayerKind, attention_masks, layer_kinds
 from agentctx.spec.engines.torch_rope import held, short_reach
+from agentctx.spec.engines.transformers_quiet import quiet
 
 # Decoders with attention to single tokens and rotary embeddings only; each is compared with a masked dense forward in
 # the tests, sliding layers, soft caps and sinks included.
@@ -191,7 +191,7 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
 def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) -> Any:
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
-    with _mapped(name, loading=True), _quiet():
+    with _mapped(name, loading=True), quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # As transformers understands it: it fills in what isn't said, and takes some types for others.
         refuse(config.to_dict(), name, SUPPORTED, windows=True, longrope=True)
@@ -245,17 +245,3 @@ def _mapped(name: str, *, loading: bool = False) -> Iterator[None]:
 
 def _damaged(name: str, error: Exception) -> ModelUnavailable:
     return ModelUnavailable(f"{name} can't be loaded: {error}", hint=f"agentctx models check {name}")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No progress bars or advice from transformers while loading; its settings are put back."""
-    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        transformers_logging.set_verbosity(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
