@@ -44,6 +44,7 @@ class SampleParams:
     top_p: float = 1.0
     seed: int = 0
     stop: tuple[str, ...] = ()  # generation ends after the first of these in the new text
+    past_eos: bool = False  # what ends an answer is a token like any other: answers of one length, to measure
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,17 @@ def test_greedy_samples_are_equal(engine: Engine) -> None:
     assert three[0].ids == session.sample(1, SampleParams(max_new=6, seed=99))[0].ids
 
 
+def test_an_answer_can_go_on_past_its_end(engine: Engine) -> None:
+    """As measurements want it. The token that the model takes first is declared to end answers."""
+    prompt = sparse(IDS, KEPT)
+    free = engine.prefill(prompt).sample(1, SampleParams(max_new=8, past_eos=True))[0]
+    assert (len(free.ids), free.finish) == (8, "length")
+    ending: Engine = dataclasses.replace(engine, eos=frozenset({free.ids[0]}))  # type: ignore[type-var]
+    session = ending.prefill(prompt)
+    assert session.sample(1, SampleParams(max_new=8))[0].ids == ()
+    assert session.sample(1, SampleParams(max_new=8, past_eos=True))[0].ids == free.ids
+
+
 def test_generation_stops_at_strings_lengths_and_the_end_of_the_context(engine: Engine) -> None:
     session = engine.prefill(sparse(IDS, KEPT))
     free = session.sample(1, SampleParams(max_new=10, temperature=1.5, seed=3))[0]

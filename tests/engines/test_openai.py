@@ -54,6 +54,12 @@ def test_greedy_samples_are_one_request(server: FakeServer) -> None:
     assert len(server.chats) == 1
 
 
+def test_an_answer_ends_where_the_server_ends_it(server: FakeServer) -> None:
+    with pytest.raises(ValueError, match="ends its answers"):
+        ask(server, SampleParams(past_eos=True))
+    assert not server.chats
+
+
 def test_samples_are_one_request_where_the_server_knows_n(server: FakeServer) -> None:
     server.replies = [Reply(["one", "two", "three"])]
     assert ask(server, WARM, n=3) == ["one", "two", "three"]

@@ -8,6 +8,7 @@ from agentctx.cli.lazy import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("agentctx.cli.bench.calibrate:calibrate", "Learn which of a drafter's heads find the code to edit."),
+    "decode": ("agentctx.cli.bench.decode:decode", "Whether a model writes slower after a sparse prefill."),
     "fidelity": (
         "agentctx.cli.bench.fidelity:fidelity",
         "How well a model still expects real fixes when it reads a part of the prompt.",

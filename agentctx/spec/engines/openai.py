@@ -110,6 +110,8 @@ class OpenAISession:
         """Greedy: one request. Else one with `n`; what it leaves over in single ones, sample i with `seed + i`."""
         if n < 1:
             raise ValueError(f"can't draw {n} samples")
+        if params.past_eos:
+            raise ValueError("a server that takes text ends its answers where the model does")
         if params.temperature <= 0:
             return self._ask(1, params)[:1] * n
         drawn: list[Completion] = []

@@ -115,7 +115,7 @@ def _batch(
 
 def _append(row: _Row, token: int, params: SampleParams, decoding: Decoding, limit: int) -> None:
     """Add a token to a row and finish it where it ends. The EOS token itself is not part of a completion."""
-    if token in decoding.eos:
+    if token in decoding.eos and not params.past_eos:
         row.done = _completion(row, decoding, "stop")
         return
     row.ids.append(token)

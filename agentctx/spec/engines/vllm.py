@@ -118,7 +118,7 @@ class VllmSession:
 
 def finish(engine: VllmEngine, ids: tuple[int, ...], cut: bool, params: SampleParams, seconds: float) -> Completion:
     """A completion as every engine of ours ends it: without the EOS token, after the first stop string."""
-    ends = [i for i, token in enumerate(ids) if token in engine.eos]
+    ends = [i for i, token in enumerate(ids) if token in engine.eos and not params.past_eos]
     if ends:
         ids, cut = ids[: ends[0]], False
     text = engine.tokenizer.decode(ids)

@@ -105,7 +105,8 @@ def _params(ask: Ask) -> Any:
         seed=params.seed,  # sample i of n draws with seed + i
         stop=list(params.stop),
         include_stop_str_in_output=True,
-        stop_token_ids=list(ask.eos),
+        stop_token_ids=list(ask.ends),
+        ignore_eos=params.past_eos,
         logprobs=-1 if ask.logits else None,
         detokenize=bool(params.stop),
         extra_args=ask.extra,

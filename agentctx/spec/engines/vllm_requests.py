@@ -28,6 +28,11 @@ class Ask:
     n: int = 1
     logits: bool = False  # of the first new token
 
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tokens that end an answer."""
+        return () if self.params.past_eos else self.eos
+
     def extended(self, more: list[int]) -> Ask:
         """The same with `more` tokens, placed from the original length on."""
         if not more:
