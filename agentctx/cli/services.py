@@ -69,10 +69,10 @@ class LocalModel:
         return chat_of(self._folder)[0]
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
-        from agentctx.spec.engines import drafter_engine, load
+        from agentctx.spec.engines import drafter_engine, load_drafting
 
         drafting = drafter_engine(self.engine.engine)
-        module = load(drafting)
+        module = load_drafting(drafting)
         if self._engine is not None and drafting == self.engine.engine:
             return module.drafter_from(self._engine, n_layers)
         self._require_memory(n_layers, "the drafter", drafting)

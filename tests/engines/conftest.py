@@ -90,7 +90,7 @@ def make_drafter(engine_name: str, folder: Path) -> Callable[..., Drafter]:
         pytest.skip(f"{engine_name} runs no drafter: {engines.drafter_engine(engine_name)} does")
 
     def make(n_layers: int | None = None) -> Drafter:
-        return engines.load(engine_name).load_drafter(
+        return engines.load_drafting(engine_name).load_drafter(
             folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder), n_layers=n_layers
         )
 

@@ -214,7 +214,7 @@ def test_early_exit_equals_a_truncated_model(
     cut.model.config.num_hidden_layers = n_layers
     expected = np.mean(oracle_scores(cut, IDS, 4), axis=0)
     options = Shallow(SpecPrefill(n_lookahead=4), n_layers)
-    shared = engines.load(engine_name).drafter_from(engine, n_layers)
+    shared = engines.load_drafting(engine_name).drafter_from(engine, n_layers)
     for drafter in (make_drafter(), make_drafter(n_layers), shared):
         scores = score(drafter, tokenized(IDS), options)
         np.testing.assert_allclose(scores.values, expected, rtol=0, atol=1e-5)

@@ -75,7 +75,9 @@ def test_every_supported_family_keeps_its_positions(family: str, tmp_path: Path)
     compact = engine.prefill(sparse(IDS[KEPT], np.arange(len(KEPT)))).logits
     assert np.abs(compact - session.logits).max() > 0.01
     rows = oracle.attentions(IDS)
-    scores = score(engines.load("mlx").drafter_from(engine), tokenized(IDS), SpecPrefill(n_lookahead=1, kernel=1))
+    scores = score(
+        engines.load_drafting("mlx").drafter_from(engine), tokenized(IDS), SpecPrefill(n_lookahead=1, kernel=1)
+    )
     np.testing.assert_allclose(scores.values, np.max([layer[:, -1].max(0) for layer in rows], axis=0), atol=1e-5)
 
 
@@ -181,7 +183,7 @@ class Failing:
 def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[BaseException]) -> None:
     session = engine.prefill(sparse(IDS, KEPT))
     before, more = session.logits, session.extend([1, 2, 3])
-    drafter = engines.load("mlx").drafter_from(engine, 2)
+    drafter = engines.load_drafting("mlx").drafter_from(engine, 2)
     scores = score(drafter, tokenized(IDS)).values
     layer = engine.model.module.model.layers[1]
     whole, state = layer.mlp, _state(engine.model.module)
@@ -207,7 +209,7 @@ def _state(module: Any) -> list[tuple[Any, ...]]:
 
 def test_reading_touches_no_module_of_the_engine(engine: Any) -> None:
     before = _state(engine.model.module)
-    drafter = engines.load("mlx").drafter_from(engine, 2)
+    drafter = engines.load_drafting("mlx").drafter_from(engine, 2)
     score(drafter, tokenized(IDS))
     assert _state(engine.model.module) == before
     assert len(engine.model.module.layers) == 3
@@ -218,7 +220,7 @@ def test_reading_touches_no_module_of_the_engine(engine: Any) -> None:
 def test_a_drafter_of_fewer_layers_reads_fewer_weights(tmp_path: Path) -> None:
     """The weights of the other layers could be damaged: nobody asks for them."""
     folder = build(tmp_path, "qwen2", tie_word_embeddings=True)
-    drafter: Any = engines.load("mlx").load_drafter(
+    drafter: Any = engines.load_drafting("mlx").load_drafter(
         folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder), n_layers=1
     )
     assert len(drafter.model.module.layers) == 1
@@ -228,7 +230,7 @@ def test_a_drafter_of_fewer_layers_reads_fewer_weights(tmp_path: Path) -> None:
 def test_threads_share_weights_and_nothing_else(tmp_path: Path) -> None:
     """Also frequencies of a rotary embedding, which are no parameters: a lazy array fails in another thread."""
     engine = load(build(tmp_path, "llama", rope_scaling=LLAMA3))
-    drafter = engines.load("mlx").drafter_from(engine)
+    drafter = engines.load_drafting("mlx").drafter_from(engine)
     found: dict[int, tuple[Any, ...]] = {}
 
     def work(i: int) -> None:
@@ -280,7 +282,7 @@ class Store:
 
 @pytest.mark.parametrize("hidden", [(), (2, 3)])
 def test_a_known_prefix_changes_nothing_to_the_last_bit(engine: Any, hidden: tuple[int, ...]) -> None:
-    drafter = engines.load("mlx").drafter_from(engine)
+    drafter = engines.load_drafting("mlx").drafter_from(engine)
     reading = Reading((Group("last", tokens([80, 95])),), chunk=16, hidden=hidden)
     store, plain, first, second = Store(), Rows(), Rows(), Rows()
     drafter.read(IDS, reading, plain)
@@ -340,7 +342,7 @@ assert not {{"mlx", "mlx.core", "mlx_lm"}} & set(sys.modules)
 load = engines.load("mlx").load_engine
 engine = load(folder, "t", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder))
 engine.prefill(sparse(prompt_ids(96), KEPT)).sample(2, SampleParams(max_new=3))
-score(engines.load("mlx").drafter_from(engine, 1), tokenized(prompt_ids(96)))
+score(engines.load_drafting("mlx").drafter_from(engine, 1), tokenized(prompt_ids(96)))
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

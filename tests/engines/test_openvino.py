@@ -79,15 +79,6 @@ def test_a_model_that_would_go_wrong_is_not_exported(tmp_path: Path) -> None:
     assert not export_path(folder, "openvino").exists()
 
 
-def test_torch_drafts(engine: Engine, tiny: Path) -> None:
-    assert engines.drafter_engine("openvino") == "torch"
-    module = engines.load("openvino")
-    with pytest.raises(EngineUnavailable, match="no drafter"):
-        module.drafter_from(engine)
-    with pytest.raises(EngineUnavailable, match="no drafter"):
-        module.load_drafter(tiny, "tiny", tokenizer=ByteTokenizer(), info=describe(tiny))
-
-
 def test_candidates_from_one_prefill_equal_each_alone(engine: Engine) -> None:
     hot = SampleParams(max_new=10, temperature=1.0, seed=4)
     session = engine.prefill(sparse(IDS, KEPT))

@@ -60,7 +60,7 @@ def test_wrong_positions_are_seen(loaded: tuple[Any, Oracle, np.ndarray]) -> Non
 def test_scores_equal_full_attention(loaded: tuple[Any, Oracle, np.ndarray]) -> None:
     engine, oracle, ids = loaded
     options = Shallow(SpecPrefill(n_lookahead=1, kernel=1), 10)
-    drafter = engines.load("torch").drafter_from(engine)
+    drafter = engines.load_drafting("torch").drafter_from(engine)
     expected = np.max([layer[:, -1].max(0) for layer in oracle.attentions(ids)[:10]], axis=0)
     np.testing.assert_allclose(score(drafter, tokenized(ids), options).values, expected, rtol=0, atol=1e-4)
 

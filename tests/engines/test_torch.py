@@ -173,7 +173,7 @@ def test_sampling_of_every_family_follows_the_masked_dense_model(family: Family)
 @pytest.mark.parametrize("chunk", [32, 1000])
 @pytest.mark.parametrize("n_layers", [1, 2, 3])
 def test_captured_rows_of_every_family_are_the_model_s_attention(family: Family, n_layers: int, chunk: int) -> None:
-    drafter = engines.load("torch").drafter_from(family.engine, n_layers)
+    drafter = engines.load_drafting("torch").drafter_from(family.engine, n_layers)
     groups = tuple(Group(f"q{at}", tokens([at]), local=True) for at in (3, 40, 95))
     rows = Rows()
     drafter.read(IDS, Reading(groups, n_layers, chunk=chunk), rows)
@@ -189,7 +189,7 @@ def test_captured_rows_of_every_family_are_the_model_s_attention(family: Family,
 
 
 def test_layers_that_do_not_see_the_whole_prompt_do_not_vote(family: Family) -> None:
-    drafter = engines.load("torch").drafter_from(family.engine)
+    drafter = engines.load_drafting("torch").drafter_from(family.engine)
     scorer = SpecPrefill(n_lookahead=1, kernel=1)
     if not any(family.whole):
         with pytest.raises(EngineUnavailable, match="the first 3 layers of tiny slide over fewer tokens than the 96"):
@@ -316,7 +316,7 @@ def test_longrope_is_chosen_by_the_original_length(tmp_path: Path) -> None:
 
 def test_longrope_drafters_take_nothing_from_shorter_prompts(tmp_path: Path) -> None:
     folder = build(tmp_path, **longrope())
-    drafter, oracle = engines.load("torch").drafter_from(load(folder)), oracle_of(folder)
+    drafter, oracle = engines.load_drafting("torch").drafter_from(load(folder)), oracle_of(folder)
     store = OnePrefix()
     for total in (60, 96, 60):
         rows = Rows()
@@ -383,7 +383,7 @@ def test_sdpa_runs_without_a_mask_where_nothing_is_hidden(tmp_path: Path, monkey
 def test_a_known_prefix_keeps_its_positions(tmp_path: Path) -> None:
     """A drafter that slides reads the same with a prefix from a run before."""
     drafter = load(build(tmp_path, "gemma3_text", **FAMILIES["gemma3"][1]))
-    drafter = engines.load("torch").drafter_from(drafter)
+    drafter = engines.load_drafting("torch").drafter_from(drafter)
     reading = Reading((Group("q", tokens([80, 95]), local=True),), chunk=16)
     store = OnePrefix()
     rows = [Rows(), Rows()]
@@ -404,7 +404,7 @@ class OnePrefix:
 
 
 def test_a_scorer_of_a_sliding_layer_alone_is_refused(tmp_path: Path) -> None:
-    drafter = engines.load("torch").drafter_from(load(build(tmp_path, "gemma3_text", **FAMILIES["gemma3"][1])))
+    drafter = engines.load_drafting("torch").drafter_from(load(build(tmp_path, "gemma3_text", **FAMILIES["gemma3"][1])))
     with pytest.raises(EngineUnavailable, match="gemfilter found nothing: 2 layers of tiny slide"):
         score_in_windows(drafter, tokenized(IDS), GemFilter(share=1.0))
     scores, _ = score_in_windows(drafter, tokenized(IDS), GemFilter(share=0.67))
@@ -441,7 +441,7 @@ def engine(tmp_path: Path) -> Any:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[BaseException]) -> None:
     before = engine.prefill(sparse(IDS, KEPT)).logits
-    drafter = engines.load("torch").drafter_from(engine, 2)
+    drafter = engines.load_drafting("torch").drafter_from(engine, 2)
     scores = score(drafter, tokenized(IDS)).values
     state = _state(engine.model.module)
 
@@ -479,7 +479,7 @@ def _state(module: Any) -> list[tuple[Any, ...]]:
 
 
 def test_drafter_and_engine_share_one_set_of_weights(engine: Any) -> None:
-    drafter = engines.load("torch").drafter_from(engine, 2)
+    drafter = engines.load_drafting("torch").drafter_from(engine, 2)
     own = {id(parameter) for parameter in engine.model.module.parameters()}
     assert {id(parameter) for parameter in drafter.model.module.parameters()} < own
     assert len(engine.model.module.model.layers) == 3
@@ -488,7 +488,7 @@ def test_drafter_and_engine_share_one_set_of_weights(engine: Any) -> None:
 
 def test_a_drafter_of_fewer_layers_reads_fewer_weights(tmp_path: Path) -> None:
     folder = build(tmp_path, "qwen2", tie_word_embeddings=True)
-    drafter: Any = engines.load("torch").load_drafter(
+    drafter: Any = engines.load_drafting("torch").load_drafter(
         folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder), n_layers=1
     )
     assert len(drafter.model.module.model.layers) == 1
@@ -496,7 +496,7 @@ def test_a_drafter_of_fewer_layers_reads_fewer_weights(tmp_path: Path) -> None:
 
 
 def test_two_drafters_in_threads_see_their_own_attention(engine: Any, tmp_path: Path) -> None:
-    drafter = engines.load("torch").drafter_from(engine)
+    drafter = engines.load_drafting("torch").drafter_from(engine)
     prompts = [tokenized(prompt_ids(90, seed=seed)) for seed in range(4)]
     expected = [score(drafter, prompt).values for prompt in prompts]
     found: dict[int, np.ndarray] = {}
@@ -566,7 +566,7 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 load = engines.load("torch").load_engine
 engine = load(folder, "t", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder))
 engine.prefill(sparse(prompt_ids(96), KEPT)).sample(2, SampleParams(max_new=3))
-score(engines.load("torch").drafter_from(engine, 1), tokenized(prompt_ids(96)))
+score(engines.load_drafting("torch").drafter_from(engine, 1), tokenized(prompt_ids(96)))
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -24,6 +24,10 @@ class EngineModule(Protocol):
     def load_engine(self, folder: Path, name: str, *, tokenizer: Tokenizer, chat: ChatFrame, info: ModelInfo) -> Engine:
         """Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable."""
 
+
+class DraftingModule(EngineModule, Protocol):
+    """What the module of an engine offers that also shows what a model attends to."""
+
     def load_drafter(
         self, folder: Path, name: str, *, tokenizer: Tokenizer, info: ModelInfo, n_layers: int | None = None
     ) -> Drafter:
@@ -108,6 +112,16 @@ def load(name: str) -> EngineModule:
             hint="`agentctx edit` can use a server",
         )
     return cast(EngineModule, _module(name))
+
+
+def load_drafting(name: str) -> DraftingModule:
+    """The module of an engine that runs drafters. Raises EngineUnavailable: it doesn't, or as `load` does."""
+    other = _entry(name).drafts_with
+    if other is not None:
+        raise EngineUnavailable(
+            f"engine {name} shows no attention, so it runs no drafter", hint=f"the {other} engine drafts for it"
+        )
+    return cast(DraftingModule, _module(name))
 
 
 def load_text(name: str) -> TextEngineModule:

@@ -10,17 +10,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Completion, Float32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.engines.folder import eos_ids, read_config
 from agentctx.spec.engines.limits import check_sparse, embedded_caps, room_to_decode
 from agentctx.spec.engines.openvino_model import OpenVinoModel, Run, State, bytes_per_token, load_model
 from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
-from agentctx.spec.protocols import ChatFrame, Drafter, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,19 +98,3 @@ def load_engine(folder: Path, name: str, *, tokenizer: Tokenizer, chat: ChatFram
     model = load_model(folder, name)
     eos = eos_ids(folder, read_config(folder), tokenizer)
     return OpenVinoEngine(info, tokenizer, chat, time.perf_counter() - started, model, eos)
-
-
-def load_drafter(
-    folder: Path, name: str, *, tokenizer: Tokenizer, info: ModelInfo, n_layers: int | None = None
-) -> Drafter:
-    """Always raises EngineUnavailable: the table of engines names torch for drafters."""
-    raise _no_drafter()
-
-
-def drafter_from(engine: Any, n_layers: int | None = None) -> Drafter:
-    """Always raises EngineUnavailable."""
-    raise _no_drafter()
-
-
-def _no_drafter() -> EngineUnavailable:
-    return EngineUnavailable("OpenVINO shows no attention, so it runs no drafter", hint="draft with the torch engine")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -181,16 +181,3 @@ def connect(
     carrier = vllm_http.connect(url, served_model, api_key, timeout)
     prove(carrier)
     return VllmEngine(info, tokenizer, chat, time.perf_counter() - started, carrier, eos)
-
-
-def load_drafter(*_: Any, **__: Any) -> NoReturn:
-    """Raises EngineUnavailable, as `drafter_from` does."""
-    _no_drafter()
-
-
-def drafter_from(*_: Any, **__: Any) -> NoReturn:
-    _no_drafter()
-
-
-def _no_drafter() -> NoReturn:
-    raise EngineUnavailable("vLLM shows no attention, so it runs no drafter", hint="the torch engine drafts for it")

@@ -214,12 +214,12 @@ def test_torch_takes_prefixes_over(tmp_path: Path, torch_drafter: Callable[[], D
 @pytest.fixture
 def torch_drafter(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Drafter]:
     pytest.importorskip("torch")
-    from agentctx.spec.engines import load
+    from agentctx.spec.engines import load_drafting
     from agentctx.spec.engines.byte_tokenizer import ByteTokenizer
     from tests.engines.engine_models import MODELS, build, describe
 
     def make() -> Drafter:
         folder = build(tmp_path_factory.mktemp("tiny"), **MODELS["qwen2"])
-        return load("torch").load_drafter(folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder))
+        return load_drafting("torch").load_drafter(folder, "tiny", tokenizer=ByteTokenizer(), info=describe(folder))
 
     return make

@@ -15,7 +15,7 @@ from agentctx.pipeline.edit import EditRequest, run_edit
 from agentctx.pipeline.prefixes import PrefixMemory
 from agentctx.pipeline.select import Outcome, run
 from agentctx.prompt import ChatFrame, ModelInfo, Task, TestRef, Tokenizer
-from agentctx.spec.engines import load
+from agentctx.spec.engines import load, load_drafting
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
 from agentctx.spec.engines.choice import Choice
 from agentctx.spec.protocols import Drafter, Engine
@@ -59,7 +59,7 @@ class TinyModel:
     def load_drafter(self, n_layers: int | None) -> Drafter:
         self.n_drafters += 1
         folder = Path(self.info.folder)
-        return load("reference").load_drafter(
+        return load_drafting("reference").load_drafter(
             folder, self.info.name, tokenizer=FewWords(), info=self.info, n_layers=n_layers
         )
 

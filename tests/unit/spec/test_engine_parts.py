@@ -1,4 +1,4 @@
-"""The byte tokenizer, counting cores, reading safetensors."""
+"""The table of engines, the byte tokenizer, counting cores, reading safetensors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agentctx.errors import EngineUnavailable
+from agentctx.spec import engines
 from agentctx.spec.engines import cpus
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT, END_OF_TURN, EOS, ByteTokenizer
 from agentctx.spec.engines.reference_load import read_safetensors
+
+
+@pytest.mark.parametrize("name", [name for name, entry in engines.ENGINES.items() if entry.drafts_with])
+def test_an_engine_that_shows_no_attention_loads_no_drafter(name: str) -> None:
+    assert engines.drafter_engine(name) == "torch"
+    with pytest.raises(EngineUnavailable, match=f"engine {name} shows no attention") as caught:
+        engines.load_drafting(name)
+    assert "torch" in (caught.value.hint or "")
 
 
 def test_bytes_round_trip_with_offsets() -> None:

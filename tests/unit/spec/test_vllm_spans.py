@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from agentctx.errors import EngineUnavailable
 from agentctx.prompt import SparsePrompt
-from agentctx.spec import engines
 from agentctx.spec.engines import vllm_requests
 from agentctx.spec.engines.vllm_plugin import contract, runner_v1, workers
 from agentctx.spec.engines.vllm_plugin.contract import LENGTH, SPANS, BadSpans, check_request, encode, parse
@@ -169,10 +168,3 @@ def test_a_worker_without_the_plugin_ends_the_start() -> None:
     workers.check(["", ""])
     with pytest.raises(RuntimeError, match="not in worker 1: vLLM 9 was not tried"):
         workers.check(["", "vLLM 9 was not tried"])
-
-
-def test_vllm_runs_no_drafter() -> None:
-    module = engines.load("vllm")
-    assert engines.drafter_engine("vllm") == "torch"
-    with pytest.raises(EngineUnavailable, match="no drafter"):
-        module.drafter_from(None)
