@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agentctx.prompt import Omission, OmissionAction, SymbolState
@@ -43,6 +43,7 @@ def render_edit(report: RunReport) -> str:
 
 
 _SECRETS_SHOWN = 10
+_USES_SHOWN = 3
 
 
 def _peak(engine: EngineRow) -> str:
@@ -175,23 +176,56 @@ def omission_lines(report: RunReport) -> Iterator[str]:
     repaired = sum(1 for o in shown if o.action is OmissionAction.REPAIRED)
     said = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     yield f"omission check: {total} symbols referred to, {n_kept} in the prompt ({said}; {repaired} repaired)"
-    for omission in shown:
-        if omission.action is not OmissionAction.REPAIRED:
-            yield from _omission(omission)
+    for group in _alike(o for o in shown if o.action is not OmissionAction.REPAIRED):
+        yield from _omission(group[0]) if len(group) == 1 else _omissions(group)
+
+
+def _alike(omissions: Iterable[Omission]) -> Iterable[list[Omission]]:
+    """Errors one by one; of the rest those of one file that were dropped for one reason together."""
+    groups: dict[tuple[object, ...], list[Omission]] = {}
+    for omission in omissions:
+        lone = omission.severity == "error" or omission.state is not SymbolState.DROPPED or omission.path is None
+        key = (omission.symbol, omission.name) if lone else ()
+        groups.setdefault((omission.severity, omission.path, omission.action, *key), []).append(omission)
+    return groups.values()
 
 
 def _omission(omission: Omission) -> Iterator[str]:
     place = f" {omission.path}:{omission.line}" if omission.path else ""
-    uses = ", ".join(f"{path}:{line}" if line else f"{path}" for path, line in omission.referenced_from[:3])
-    more = len(omission.referenced_from) - 3
-    mark = _MARKS[omission.severity]
-    tail = f" and {more} more" if more > 0 else ""
-    yield f"  {mark} {omission.state.value:<9} {omission.name}{place} used in {uses}{tail}"
+    yield f"{_omission_head(omission)} {omission.name}{place} used in {_uses(omission.referenced_from)}"
     if omission.state is SymbolState.DROPPED and omission.path:
-        reason = "outside the window" if omission.action is OmissionAction.NOT_PACKED else "no room in the budget"
         name = omission.symbol.partition("::")[2]
         spot = f"{omission.path}#{name}" if name else f"{omission.path}:{omission.line}"
-        yield f"          {reason}; --pin '{spot}' keeps it"
+        yield f"          {_dropped_because(omission)}; --pin '{spot}' keeps it"
+
+
+def _omissions(group: list[Omission]) -> Iterator[str]:
+    first = group[0]
+    names = ", ".join(f"{omission.name} :{omission.line}" for omission in group)
+    uses = sorted(
+        {use for omission in group for use in omission.referenced_from}, key=lambda use: (use[0], use[1] or 0)
+    )
+    yield f"{_omission_head(first)} {len(group)} of {first.path}: {names}"
+    yield f"          used in {_uses(uses)}; {_dropped_because(first)}; --pin '{first.path}:LINE' keeps one"
+
+
+def _omission_head(omission: Omission) -> str:
+    return f"  {_MARKS[omission.severity]} {omission.state.value:<9}"
+
+
+def _uses(places: Sequence[tuple[str, int | None]]) -> str:
+    """The first places; a file is named once."""
+    said: list[str] = []
+    before: str | None = None
+    for path, line in places[:_USES_SHOWN]:
+        said.append(f"{'' if path == before else path}:{line}" if line else path)
+        before = path
+    more = len(places) - _USES_SHOWN
+    return ", ".join(said) + (f" and {more} more" if more > 0 else "")
+
+
+def _dropped_because(omission: Omission) -> str:
+    return "outside the window" if omission.action is OmissionAction.NOT_PACKED else "no room in the budget"
 
 
 def _findings(report: RunReport) -> Iterator[str]:

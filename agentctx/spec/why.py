@@ -112,10 +112,10 @@ def _strongest(selection: Selection, pins: Pins) -> dict[int, Pin]:
 
 
 def _places(selection: Selection) -> dict[int, int]:
-    """1-based place by score of every unit that was kept for its score."""
-    scored = [kept for kept in selection.kept if kept.why is Why.SCORED]
-    scored.sort(key=lambda kept: (-kept.score, kept.unit))
-    return {kept.unit: place for place, kept in enumerate(scored, start=1)}
+    """1-based place by score of every unit that was kept for its score; equal scores share the first place."""
+    scored = sorted((kept for kept in selection.kept if kept.why is Why.SCORED), key=lambda kept: -kept.score)
+    first: dict[float, int] = {}
+    return {kept.unit: first.setdefault(kept.score, place) for place, kept in enumerate(scored, start=1)}
 
 
 def _spine_owners(document: PromptDocument, selection: Selection) -> dict[int, int]:

@@ -42,7 +42,14 @@ def _order(pin: Pin) -> tuple[tuple[int, ...], str]:
 def _not_packed(index: PromptIndex, facts: PackFacts) -> Iterator[Finding]:
     wanted = [("target", facts.targets), ("failing test", facts.failing_tests), ("frame", facts.frames)]
     for what, symbols in wanted:
-        for symbol in symbols:
-            definition = index.definition(symbol)
-            if definition is None or not definition.units:
-                yield Finding("not-packed", "warning", f"the {what} {symbol} is not in the window; it can't be kept")
+        missing = [symbol for symbol in symbols if not _is_packed(index, symbol)]
+        if len(missing) == 1:
+            yield Finding("not-packed", "warning", f"the {what} {missing[0]} is not in the window; it can't be kept")
+        elif missing:
+            said = f"{len(missing)} {what}s are not in the window; they can't be kept: {', '.join(missing)}"
+            yield Finding("not-packed", "warning", said)
+
+
+def _is_packed(index: PromptIndex, symbol: str) -> bool:
+    definition = index.definition(symbol)
+    return definition is not None and bool(definition.units)

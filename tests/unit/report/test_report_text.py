@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentctx.prompt import Finding, OmissionReport
+from agentctx.prompt import Finding, OmissionAction, OmissionReport, SymbolState
 from agentctx.report import UnitRow
 from agentctx.report.text import check_text, merged, render, render_edit, summary
 from tests.reports import EDIT, REPORT
@@ -25,7 +25,7 @@ omission check: 5 symbols referred to, 2 in the prompt (1 kept, 1 signature, 2 d
           no room in the budget; --pin 'a.py#gone' keeps it
   warning dropped   away far.py:3 used in b.py:7
           outside the window; --pin 'far.py#away' keeps it
-  note    ambiguous twice used in b.py:1, b.py:2, b.py:3 and 2 more
+  note    ambiguous twice used in b.py:1, :2, :3 and 2 more
 """
 FINDINGS = """\
   warning budget: the pins need 5000 tokens
@@ -78,6 +78,29 @@ def test_a_small_report_says_no_more_than_there_is() -> None:
 def test_check() -> None:
     assert check_text(REPORT) + "\n" == f"{OMITTED}{FINDINGS}{SKIPPED}"
     assert check_text(replace(REPORT, omissions=OmissionReport(), findings=(), skipped=())) == "no findings"
+
+
+def test_warnings_of_one_file_are_said_together_and_errors_alone() -> None:
+    """Together: dropped for one reason. Every name and its line is there, and how to pin it."""
+    gone, away = (next(o for o in REPORT.omissions.omissions if o.name == name) for name in ("gone", "away"))
+    near = replace(away, symbol="far.py::near", name="near", line=9, referenced_from=(("b.py", 12), ("b.py", 7)))
+    unclear = replace(away, symbol="x", name="x", state=SymbolState.AMBIGUOUS, path=None)
+    here = replace(near, symbol="far.py::here", name="here", action=OmissionAction.FLAGGED)
+    errors = (gone, replace(gone, symbol="a.py::lost", name="lost"))
+    said = check_text(
+        replace(REPORT, omissions=OmissionReport((*errors, away, unclear, near, here)), findings=(), skipped=())
+    )
+    assert said.splitlines()[1:] == [
+        "  error   dropped   gone a.py:3 used in b.py:7, log",
+        "          no room in the budget; --pin 'a.py#gone' keeps it",
+        "  error   dropped   lost a.py:3 used in b.py:7, log",
+        "          no room in the budget; --pin 'a.py#lost' keeps it",
+        "  warning dropped   2 of far.py: away :3, near :9",
+        "          used in b.py:7, :12; outside the window; --pin 'far.py:LINE' keeps one",
+        "  warning ambiguous x used in b.py:7",
+        "  warning dropped   here far.py:9 used in b.py:12, :7",
+        "          no room in the budget; --pin 'far.py#here' keeps it",
+    ]
 
 
 def test_places_of_findings() -> None:

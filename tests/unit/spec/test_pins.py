@@ -438,6 +438,17 @@ def test_what_is_not_packed_is_said() -> None:
     assert "failing test t.py::test_x" in pins.findings[1].message
 
 
+def test_several_that_are_not_packed_are_one_finding_with_all_their_names() -> None:
+    b = Builder()
+    b.frame()
+    tests = ("t.py::test_x", "t.py::test_y", "u.py::test_z")
+    pins = collect(*(lambda d: (d, by_bytes(d)))(b.build(failing_tests=tests)))
+    [finding] = pins.findings
+    assert finding.message == (
+        "3 failing tests are not in the window; they can't be kept: t.py::test_x, t.py::test_y, u.py::test_z"
+    )
+
+
 def test_order_and_closure() -> None:
     document = users().build(targets=("main.py::Owner.run",))
     pins = collect(document, by_bytes(document)).pins

@@ -366,6 +366,14 @@ def test_a_sentence_for_every_kept_unit() -> None:
     assert sentences[document.definitions["a.py::near0"].units[1]].startswith("score 0, ")
 
 
+def test_equal_scores_share_a_place() -> None:
+    """So neighbours that go in for the same reason read alike, and a report can show them as one row."""
+    document = three((2.0, 3.0, 2.0))
+    sentences = explain(by_bytes(document), run(document, len(document.text)))
+    said = [sentences[unit].partition(" of ")[0] for unit in range(1, 7)]  # header and body of f, g, h
+    assert said == ["score 2, 3rd"] * 2 + ["score 3, 1st"] * 2 + ["score 2, 3rd"] * 2
+
+
 def test_sentences_of_scores_spines_and_reduced_groups() -> None:
     document = three((0.25, 3.0, 2.0))
     sentences = explain(by_bytes(document), run(document, FIXED + 7 + 80))
