@@ -74,6 +74,13 @@ def test_chunked_prefill_equals_one_pass(engine: Engine, chunk: int, same_logits
     same_logits(many.extend([1, 2, 3]), one.extend([1, 2, 3]))
 
 
+def test_what_does_not_fit_behind_the_prompt_is_refused(engine: Engine) -> None:
+    room = engine.info.max_position - 96 + 1
+    with pytest.raises(EngineUnavailable, match=f"{room + 1} tokens don't fit behind the 96 positions") as caught:
+        engine.prefill(sparse(IDS, KEPT)).extend([1] * (room + 1))
+    assert f"room for {room}" in (caught.value.hint or "")
+
+
 def test_two_sessions_do_not_disturb_each_other(engine: Engine, same_logits: Same) -> None:
     other_ids = prompt_ids(70, seed=3)
     expected_a = engine.prefill(sparse(IDS, KEPT)).extend([5, 6, 7])

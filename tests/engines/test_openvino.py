@@ -91,7 +91,7 @@ def test_candidates_from_one_prefill_equal_each_alone(engine: Engine) -> None:
 
 def test_rows_keep_what_is_theirs_when_others_end(engine: Engine) -> None:
     session: Any = engine.prefill(sparse(IDS, KEPT))
-    run = engine.model.run(session.state, 4)  # type: ignore[attr-defined]
+    run = engine.model.run(session.held.state, 4)  # type: ignore[attr-defined]
     run.forward([[1], [2], [3], [4]], [96])
     run.beams = [1, 3]
     left = run.forward([[7], [8]], [97])[:, -1]
@@ -102,7 +102,7 @@ def test_rows_keep_what_is_theirs_when_others_end(engine: Engine) -> None:
 def test_an_error_in_a_run_leaves_the_model_clean(engine: Engine) -> None:
     session: Any = engine.prefill(sparse(IDS, KEPT))
     expected = session.extend([1, 2, 3])
-    run = engine.model.run(session.state)  # type: ignore[attr-defined]
+    run = engine.model.run(session.held.state)  # type: ignore[attr-defined]
     run.beams = [0, 0, 0]  # one id for three rows
     with pytest.raises(EngineUnavailable, match="OpenVINO failed"):
         run.forward([[5]], [96])

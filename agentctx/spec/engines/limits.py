@@ -53,6 +53,15 @@ def room_to_decode(info: ModelInfo, total: int) -> int:
     return info.max_position - total + 1
 
 
+def check_room(info: ModelInfo, total: int, n: int, room: int) -> None:
+    """Raises EngineUnavailable where `n` tokens don't fit into the `room` behind a prompt of `total` positions."""
+    if n > room:
+        raise EngineUnavailable(
+            f"{n} tokens don't fit behind the {total} positions of the prompt",
+            hint=f"{info.name} has room for {room}",
+        )
+
+
 def _check_ids(info: ModelInfo, ids: Int32) -> None:
     worst = int(ids.max())
     if worst >= info.vocab_size or int(ids.min()) < 0:

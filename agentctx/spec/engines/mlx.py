@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
-from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.prompt import Float32, Int32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.drive import drive
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run
 from agentctx.spec.engines.mlx_cache import SeatedCache
 from agentctx.spec.engines.mlx_load import load
 from agentctx.spec.engines.mlx_model import MlxModel
 from agentctx.spec.engines.mlx_runner import MlxRunner
-from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
+from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.prefix import PrefixStore
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 
 
@@ -38,59 +36,43 @@ class MlxEngine:
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
-    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> MlxSession:
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> HeldSession:
         check_sparse(self.info, prompt)
         started = time.perf_counter()
         cache = self.model.new_cache(len(prompt.ids))
         logits = self.model.prefill(prompt, cache, chunk)
-        return MlxSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return HeldSession(self, prompt.total, _Held(self.model, cache), readonly(logits), seconds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MlxSession:
-    """Implements `protocols.Session`. The cache is full and never written to: everything runs on copies of it."""
-
-    engine: MlxEngine
-    total: int
-    cache: list[SeatedCache]
-    logits: Float32
-    prefill_seconds: float
-    n_cached: int | None = 0  # it has no prefix cache
-
-    def extend(self, ids: Sequence[int]) -> Float32:
-        if not ids:
-            return np.zeros((0, len(self.logits)), np.float32)
-        cache = self.engine.model.fork(self.cache, 1, len(ids))
-        logits: Float32 = self.engine.model.forward([ids], self.total, cache)[0]
-        return logits
-
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        engine, room = self.engine, room_to_decode(self.engine.info, self.total)
-        n_tokens = self.cache[0].used + min(params.max_new, room)
-        bytes_per_token = sum(layer.bytes_per_token for layer in self.cache)
-        decoding = Decoding(
-            open_rows=lambda rows, extra: _Rows(engine.model, engine.model.fork(self.cache, rows, extra), self.total),
-            decode=engine.tokenizer.decode,
-            eos=engine.eos,
-            room=room,
-            batch=rows_at_once(bytes_per_token, n_tokens),
-        )
-        return generate(self.logits, n, params, decoding)
-
-
-@dataclass(slots=True)
-class _Rows:
-    """Implements `sampling.Rows`."""
+class _Held:
+    """Implements `session.Held`. The cache is full and never written to."""
 
     model: MlxModel
     cache: list[SeatedCache]
-    position: int
 
-    def step(self, tokens: Sequence[int]) -> Float32:
-        logits = self.model.forward([[token] for token in tokens], self.position, self.cache)
-        self.position += 1
-        last: Float32 = logits[:, -1]
-        return last
+    @property
+    def n_tokens(self) -> int:
+        return self.cache[0].used
+
+    @property
+    def bytes_per_token(self) -> int:
+        return sum(layer.bytes_per_token for layer in self.cache)
+
+    def branch(self, rows: int, extra: int) -> _Branch:
+        return _Branch(self.model, self.model.fork(self.cache, rows, extra))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Branch:
+    """Implements `session.Branch`."""
+
+    model: MlxModel
+    cache: list[SeatedCache]
+
+    def forward(self, ids: Sequence[Sequence[int]], position: int) -> Float32:
+        return self.model.forward(ids, position, self.cache)
 
     def keep(self, rows: Sequence[int]) -> None:
         for layer in self.cache:

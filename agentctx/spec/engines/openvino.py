@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from agentctx.prompt import Completion, Float32, SparsePrompt, Tokenizer, readonly
+from agentctx.prompt import Float32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_sparse, embedded_caps, room_to_decode
+from agentctx.spec.engines.limits import check_sparse, embedded_caps
 from agentctx.spec.engines.openvino_model import OpenVinoModel, Run, State, bytes_per_token, load_model
-from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.engines.session import HeldSession
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,57 +36,43 @@ class OpenVinoEngine:
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
-    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> OpenVinoSession:
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> HeldSession:
         check_sparse(self.info, prompt)
         started = time.perf_counter()
         run = self.model.run()
         logits = run.prefill(prompt.ids, prompt.positions, chunk)
-        state = run.state()
-        return OpenVinoSession(self, prompt.total, state, readonly(logits), time.perf_counter() - started)
+        held = _Held(self.model, run.state())
+        return HeldSession(self, prompt.total, held, readonly(logits), time.perf_counter() - started)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenVinoSession:
-    """Implements `protocols.Session`. Everything runs in new requests that start with a copy of the state."""
+class _Held:
+    """Implements `session.Held`. Every branch is a new request that starts with a copy of the state."""
 
-    engine: OpenVinoEngine
-    total: int
+    model: OpenVinoModel
     state: State
-    logits: Float32
-    prefill_seconds: float
-    n_cached: int | None = 0  # it has no prefix cache
 
-    def extend(self, ids: Sequence[int]) -> Float32:
-        if not ids:
-            return np.zeros((0, len(self.logits)), np.float32)
-        positions = np.arange(self.total, self.total + len(ids))
-        logits: Float32 = self.engine.model.run(self.state).forward([ids], positions, last=len(ids))[0]
-        return logits
+    @property
+    def n_tokens(self) -> int:
+        return self.state.length
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        engine, room = self.engine, room_to_decode(self.engine.info, self.total)
-        n_tokens = self.state.length + min(params.max_new, room)
-        per_token = bytes_per_token(tuple(self.state.arrays.values()), self.state.length)
-        decoding = Decoding(
-            open_rows=lambda rows, _: _Rows(engine.model.run(self.state, rows), self.total),
-            decode=engine.tokenizer.decode,
-            eos=engine.eos,
-            room=room,
-            batch=rows_at_once(per_token, n_tokens),
-        )
-        return generate(self.logits, n, params, decoding)
+    @property
+    def bytes_per_token(self) -> int:
+        return bytes_per_token(tuple(self.state.arrays.values()), self.state.length)
+
+    def branch(self, rows: int, extra: int) -> _Branch:
+        return _Branch(self.model.run(self.state, rows))
 
 
-@dataclass(slots=True)
-class _Rows:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Branch:
+    """Implements `session.Branch`."""
+
     run: Run
-    position: int
 
-    def step(self, tokens: Sequence[int]) -> Float32:
-        logits = self.run.forward([[token] for token in tokens], [self.position])
-        self.position += 1
-        last: Float32 = logits[:, -1]
-        return last
+    def forward(self, ids: Sequence[Sequence[int]], position: int) -> Float32:
+        n = len(ids[0])
+        return self.run.forward(ids, np.arange(position, position + n), last=n)
 
     def keep(self, rows: Sequence[int]) -> None:
         self.run.beams = [self.run.beams[row] for row in rows]

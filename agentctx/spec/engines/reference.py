@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.prompt import Float32, Int32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.drive import Watch, drive
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT, END_OF_TURN, EOS, VOCAB_SIZE, ByteTokenizer
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run, room_to_decode
+from agentctx.spec.engines.limits import check_read, check_sparse, embedded_caps, layers_to_run
 from agentctx.spec.engines.reference_load import load_decoder
 from agentctx.spec.engines.reference_model import Array, Decoder, DecoderConfig, KeyValues, random_weights
-from agentctx.spec.engines.sampling import Decoding, generate
+from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.prefix import KnownPrefix, PrefixStore
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
 from agentctx.spec.reading import Group, ReadFacts, Reading, Sink
 from agentctx.spec.rows import NumpyWatch
 
-__all__ = ["ByteTokenizer", "ReferenceDrafter", "ReferenceEngine", "ReferenceSession", "drafter_from", "tiny_engine"]
+__all__ = ["ByteTokenizer", "ReferenceDrafter", "ReferenceEngine", "drafter_from", "tiny_engine"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,55 +41,45 @@ class ReferenceEngine:
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
-    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> ReferenceSession:
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> HeldSession:
         check_sparse(self.info, prompt)
         started = time.perf_counter()
         cache = KeyValues()
         logits = _prefill(self.decoder, prompt.ids, prompt.positions, cache, chunk)
-        return ReferenceSession(self, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return HeldSession(self, prompt.total, _Held(self.decoder, cache), readonly(logits), seconds)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReferenceSession:
-    """Implements `protocols.Session`. The cache is never changed: everything runs on forks."""
+class _Held:
+    """Implements `session.Held`. The cache is never changed: everything runs on forks."""
 
-    engine: ReferenceEngine
-    total: int
+    decoder: Decoder
     cache: KeyValues
-    logits: Float32
-    prefill_seconds: float
-    n_cached: int | None = 0  # it has no prefix cache
 
-    def extend(self, ids: Sequence[int]) -> Float32:
-        if not ids:
-            return np.zeros((0, len(self.logits)), np.float32)
-        positions = np.arange(self.total, self.total + len(ids))
-        return self.engine.decoder.forward(np.asarray(ids), positions, self.cache.fork())
+    @property
+    def n_tokens(self) -> int:
+        return self.cache.length
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        engine = self.engine
-        decoding = Decoding(
-            open_rows=lambda rows, _: _Rows(engine.decoder, [self.cache.fork() for _ in range(rows)], self.total),
-            decode=engine.tokenizer.decode,
-            eos=engine.eos,
-            room=room_to_decode(engine.info, self.total),
-            batch=n,
-        )
-        return generate(self.logits, n, params, decoding)
+    @property
+    def bytes_per_token(self) -> int:
+        return sum(array.nbytes for array in (*self.cache.keys, *self.cache.values)) // self.cache.length
+
+    def branch(self, rows: int, extra: int) -> _Branch:
+        return _Branch(self.decoder, [self.cache.fork() for _ in range(rows)])
 
 
 @dataclass(slots=True)
-class _Rows:
+class _Branch:
+    """Implements `session.Branch`."""
+
     decoder: Decoder
     caches: list[KeyValues]
-    position: int
 
-    def step(self, tokens: Sequence[int]) -> Float32:
-        at = np.asarray([self.position])
-        rows = zip(tokens, self.caches, strict=True)
-        out = [self.decoder.forward(np.asarray([token]), at, cache) for token, cache in rows]
-        self.position += 1
-        return np.concatenate(out)
+    def forward(self, ids: Sequence[Sequence[int]], position: int) -> Float32:
+        at = np.arange(position, position + len(ids[0]))
+        rows = zip(ids, self.caches, strict=True)
+        return np.stack([self.decoder.forward(np.asarray(row), at, cache) for row, cache in rows])
 
     def keep(self, rows: Sequence[int]) -> None:
         self.caches = [self.caches[row] for row in rows]

@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from agentctx.errors import EngineUnavailable
-from agentctx.prompt import Completion, Float32, Int32, SparsePrompt, Tokenizer, readonly
+from agentctx.prompt import Float32, Int32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.drive import drive
 from agentctx.spec.engines import torch_cache
 from agentctx.spec.engines.folder import eos_ids, read_config
@@ -20,14 +17,13 @@ from agentctx.spec.engines.limits import (
     check_sparse,
     embedded_caps,
     layers_to_run,
-    room_to_decode,
 )
-from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
+from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.engines.torch_layers import check_sight
 from agentctx.spec.engines.torch_model import TorchModel, load_model
 from agentctx.spec.engines.torch_runner import TorchRunner
 from agentctx.spec.prefix import PrefixStore
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 
 
@@ -46,72 +42,48 @@ class TorchEngine:
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
-    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> TorchSession:
+    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> HeldSession:
         check_sparse(self.info, prompt)
         started = time.perf_counter()
         model = self.model.for_length(prompt.total)
         cache = model.new_cache(len(prompt.ids))
         logits = model.prefill(prompt.ids, prompt.positions, cache, chunk)
-        return TorchSession(self, model, prompt.total, cache, readonly(logits), time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        # A short prompt of a LongRoPE model ends where its frequencies would change, and with them those of all keys.
+        short = self.model.short_reach
+        reach = short if short is not None and prompt.total <= short else None
+        return HeldSession(self, prompt.total, _Held(model, cache), readonly(logits), seconds, reach)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TorchSession:
-    """Implements `protocols.Session`. The cache is full and never written to: everything runs on copies of it."""
+class _Held:
+    """Implements `session.Held`. The cache is full and never written to."""
 
-    engine: TorchEngine
     model: TorchModel  # the engine's, for a prompt of this length
-    total: int
     cache: Any
-    logits: Float32
-    prefill_seconds: float
-    n_cached: int | None = 0  # it has no prefix cache
 
     @property
-    def room(self) -> int:
-        """Tokens that can be generated. A short prompt of a LongRoPE model ends where its frequencies would change, and
-        with them those of all keys in the cache."""
-        room = room_to_decode(self.engine.info, self.total)
-        reach = self.engine.model.short_reach
-        return min(room, reach - self.total + 1) if reach is not None and self.total <= reach else room
+    def n_tokens(self) -> int:
+        return int(self.cache.get_seq_length())
 
-    def extend(self, ids: Sequence[int]) -> Float32:
-        if not ids:
-            return np.zeros((0, len(self.logits)), np.float32)
-        if len(ids) > self.room:
-            raise EngineUnavailable(
-                f"{len(ids)} tokens don't fit behind the {self.total} positions of the prompt",
-                hint=f"{self.engine.info.name} has room for {self.room}",
-            )
-        cache = self.model.fork(self.cache, 1, len(ids))
-        positions = np.arange(self.total, self.total + len(ids))
-        logits: Float32 = self.model.forward([ids], [positions], cache, last=len(ids))[0]
-        return logits
+    @property
+    def bytes_per_token(self) -> int:
+        return self.model.bytes_per_token
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        engine, model, room = self.engine, self.model, self.room
-        n_tokens = self.cache.get_seq_length() + min(params.max_new, room)
-        decoding = Decoding(
-            open_rows=lambda rows, extra: _Rows(model, model.fork(self.cache, rows, extra), self.total),
-            decode=engine.tokenizer.decode,
-            eos=engine.eos,
-            room=room,
-            batch=rows_at_once(model.bytes_per_token, n_tokens),
-        )
-        return generate(self.logits, n, params, decoding)
+    def branch(self, rows: int, extra: int) -> _Branch:
+        return _Branch(self.model, self.model.fork(self.cache, rows, extra))
 
 
-@dataclass(slots=True)
-class _Rows:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Branch:
+    """Implements `session.Branch`."""
+
     model: TorchModel
     cache: Any
-    position: int
 
-    def step(self, tokens: Sequence[int]) -> Float32:
-        logits = self.model.forward([[token] for token in tokens], [[self.position]], self.cache)
-        self.position += 1
-        last: Float32 = logits[:, -1]
-        return last
+    def forward(self, ids: Sequence[Sequence[int]], position: int) -> Float32:
+        n = len(ids[0])
+        return self.model.forward(ids, [range(position, position + n)], self.cache, last=n)
 
     def keep(self, rows: Sequence[int]) -> None:
         torch_cache.select(self.cache, list(rows))

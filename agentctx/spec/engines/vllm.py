@@ -19,7 +19,7 @@ from agentctx.errors import EngineUnavailable
 from agentctx.prompt import Completion, Float32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.engines import vllm_http, vllm_local
 from agentctx.spec.engines.folder import eos_ids, read_config
-from agentctx.spec.engines.limits import check_sparse, room_to_decode
+from agentctx.spec.engines.limits import check_room, check_sparse, room_to_decode
 from agentctx.spec.engines.sampling import stop_end
 from agentctx.spec.engines.vllm_requests import Answer, Ask, Carrier, answers, ask_for, prove
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
@@ -81,6 +81,7 @@ class VllmSession:
         if not ids:
             self._check_told()
             return np.zeros((0, self.engine.info.vocab_size), np.float32)
+        check_room(self.engine.info, self.total, len(ids), room_to_decode(self.engine.info, self.total))
         return self._after([list(ids[: i + 1]) for i in range(len(ids))])
 
     def sample(self, n: int, params: SampleParams) -> list[Completion]:
