@@ -10,8 +10,6 @@ file that is packed last, and has that prefix in memory (DESIGN 6).
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from agentctx.bench.machine import machine
 from agentctx.bench.pair import pair_of
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
@@ -223,15 +222,6 @@ def _seconds(act: Callable[[], object]) -> float:
 
 def as_json(found: Measured) -> dict[str, Any]:
     return {"rows": [asdict(row) for row in found.rows], "load_s": found.load_s, "machine": machine()}
-
-
-def machine() -> dict[str, Any]:
-    return {
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "python": platform.python_version(),
-    }
 
 
 def table(found: Measured) -> str:

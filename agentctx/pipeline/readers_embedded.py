@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 
 from agentctx.config import RunOptions
 from agentctx.edit.formats import EditFormat
-from agentctx.errors import UsageError
 from agentctx.models.memory import peak_bytes
 from agentctx.pipeline.readers import Answers, ttft, with_ttft
-from agentctx.pipeline.redaction import find
+from agentctx.pipeline.redaction import refuse_secrets
 from agentctx.pipeline.secret_rules import file_reason
 from agentctx.pipeline.select import SYSTEM, Outcome, Understood, select_for
 from agentctx.pipeline.services import Clock, Model, Services
@@ -25,8 +24,6 @@ from agentctx.spec.engines.address import Address
 from agentctx.spec.protocols import Engine, SampleParams, Session
 from agentctx.spec.sparse import dense, to_sparse
 from agentctx.spec.tokens import tokenize
-
-SHOWN = 5  # places of secrets that a refusal names
 
 
 @dataclass(slots=True)
@@ -94,8 +91,8 @@ class EmbeddedReader:
 
     def read(self, outcome: Outcome) -> Prefilled:
         prompt, notes = self._prompt(outcome)
-        if self._leaves():
-            self._refuse_secrets(outcome)
+        if self._address is not None and self._leaves():
+            refuse_secrets(outcome.text, outcome.understood.index.data.__getitem__, self._address.host)
         engine = self._engine()
         self.services.progress(f"prefilling {len(prompt.ids)} tokens")
         with self.clock.stage("prefill"):
@@ -128,17 +125,6 @@ class EmbeddedReader:
     def _leaves(self) -> bool:
         """Whether the prompt goes to another machine."""
         return self._address is not None and not self._address.is_local
-
-    def _refuse_secrets(self, outcome: Outcome) -> None:
-        """Raises UsageError: the kept code, tests, log or request hold what looks like a secret."""
-        rows = find(outcome.text, outcome.understood.index.data.__getitem__).rows
-        if rows and self._address is not None:
-            places = ", ".join(f"{row.path}{f':{row.line}' if row.line else ''} ({row.kind})" for row in rows[:SHOWN])
-            more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
-            raise UsageError(
-                f"the prompt holds what looks like secrets, {self._address.host} is another machine: {places}{more}",
-                hint="--engine openai sends placeholders in their place; or take them out of the repository",
-            )
 
     def _row(self, prompt: SparsePrompt, session: Session) -> EngineRow:
         """Here every prompt is prefilled anew; a server's prefix cache may hold a part of it."""

@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from agentctx.edit.apply import new_contents
 from agentctx.edit.formats import EditFormat
 from agentctx.edit.target import EditTarget
-from agentctx.errors import EditRefused
+from agentctx.errors import EditRefused, UsageError
 from agentctx.pipeline.secret_rules import find_secrets
 from agentctx.prompt import EditPatch, PromptDocument, PromptUnit
 from agentctx.report import SecretRow
 
 MARK = "AGENTCTX_SECRET_"  # no text of a placeholder may break a string, a comment, YAML, or a line
 _MARKED = re.compile(rf"{MARK}\d+\w*")
+SHOWN = 5  # places that a refusal names
 LEAST = 5  # characters: what is shorter stands in too many places that are no secret
 _LINE = 16  # of a value of several lines, lines of this length are secrets by themselves
 
@@ -56,6 +57,22 @@ def find(document: PromptDocument, read: Callable[[str], bytes]) -> Redaction:
     }
     ordered = sorted(shown, key=lambda value: (-len(value), value))
     return Redaction({value: marks[value] for value in ordered}, tuple(_rows(document, values, ordered)))
+
+
+def refuse_secrets(document: PromptDocument, read: Callable[[str], bytes], host: str) -> None:
+    """For a server on another machine that takes token ids: they can't be turned back as text can.
+
+    Raises:
+        UsageError: what is packed holds what looks like a secret.
+    """
+    rows = find(document, read).rows
+    if rows:
+        places = ", ".join(f"{row.path}{f':{row.line}' if row.line else ''} ({row.kind})" for row in rows[:SHOWN])
+        more = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+        raise UsageError(
+            f"the prompt holds what looks like secrets, {host} is another machine: {places}{more}",
+            hint="--engine openai sends placeholders in their place; or take them out of the repository",
+        )
 
 
 def _values(text: str) -> dict[str, str]:

@@ -11,9 +11,9 @@ import openai
 from agentctx.errors import AgentctxError, EngineUnavailable, ModelUnavailable, UsageError
 
 # The client's HTTP library, httpx or httpx2: before openai 3 its errors came through where an answer broke off.
-_WIRE: Any = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
-LOST: type[Exception] = _WIRE.TransportError
-_LATE: type[Exception] = _WIRE.TimeoutException
+WIRE: Any = import_module(openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0])
+LOST: type[Exception] = WIRE.TransportError
+_LATE: type[Exception] = WIRE.TimeoutException
 MALFORMED = (ValueError, TypeError, AttributeError, KeyError)  # what odd answers end in: JSON that isn't, other shapes
 _SHOWN = 300  # characters of what a server says
 _TOO_LONG = (
