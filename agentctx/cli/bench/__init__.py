@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "agentctx.cli.bench.omissions:omissions",
         "Whether a type checker misses names that no report holds.",
     ),
+    "qps": ("agentctx.cli.bench.qps:qps", "The highest request rate that a vLLM server holds, sparse and dense."),
     "replay": ("agentctx.cli.bench.replay:replay", "How many lines of real fixes a selection keeps."),
     "resolve": ("agentctx.cli.bench.resolve:resolve", "How often references are resolved as a type checker does."),
     "train-rank": ("agentctx.cli.bench.train_rank:train_rank", "Learn a ranking from bug fixes in histories."),

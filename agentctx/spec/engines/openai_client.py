@@ -9,6 +9,7 @@ import openai
 
 from agentctx.errors import ConfigError
 from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.openai_errors import WIRE
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 600.0  # between two pieces of an answer: the first one waits for the whole prefill
@@ -35,6 +36,32 @@ def make_client(
     )
     weakref.finalize(client, http.close)  # the library closes its own when they are gone, not one that it was given
     return client
+
+
+def make_async_client(address: Address, key: str | None, seconds: float) -> openai.AsyncOpenAI:
+    """For measurements: nothing is asked twice, and each request has a connection of its own, as users have.
+
+    A kept connection may be closed by the server just when the next request goes out on it, which would look like an
+    error of the server; and a bounded number of them would hold requests back here. Use it in `async with`.
+
+    Args:
+        seconds: to connect, and between two pieces of an answer.
+
+    Raises:
+        ConfigError: a key that can't be one.
+    """
+    http = openai.DefaultAsyncHttpxClient(
+        follow_redirects=False,
+        trust_env=not address.is_local,
+        limits=WIRE.Limits(max_connections=None, max_keepalive_connections=0),
+    )
+    return openai.AsyncOpenAI(
+        api_key=_checked(key) or NO_KEY,
+        base_url=address.base,
+        max_retries=0,
+        http_client=http,
+        timeout=openai.Timeout(seconds),
+    )
 
 
 def _checked(key: str | None) -> str | None:

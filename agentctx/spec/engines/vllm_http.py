@@ -37,9 +37,9 @@ class VllmServer:
         import openai
 
         try:
-            found = self.client.completions.create(**_body(self.served_model, ask))
+            found = self.client.completions.create(**body_of(self.served_model, ask))
         except openai.BadRequestError as error:
-            raise Refused(_place(self.address, self.served_model, self.key).said(error)) from None
+            raise Refused(place_of(self.address, self.served_model, self.key).said(error)) from None
         except openai.APIError as error:
             raise _failed(error, self.address, self.served_model, self.key) from None
         choices = sorted(found.choices, key=lambda one: one.index)
@@ -81,7 +81,7 @@ def connect(url: str, served_model: str | None, api_key: str | None, read_second
     return VllmServer(client, address, served_model, api_key)
 
 
-def _place(address: Address, model: str | None, key: str | None) -> Place:
+def place_of(address: Address, model: str | None, key: str | None) -> Place:
     from agentctx.spec.engines.openai_errors import Place
 
     return Place(address.host, model or "", key=key)
@@ -91,10 +91,10 @@ def _failed(error: Exception, address: Address, model: str | None, key: str | No
     """To be raised `from None`: the library's error holds the request with its headers, and so the key."""
     from agentctx.spec.engines.openai_errors import translate
 
-    return translate(error, _place(address, model, key))
+    return translate(error, place_of(address, model, key))
 
 
-def _body(served_model: str, ask: Ask) -> dict[str, Any]:
+def body_of(served_model: str, ask: Ask) -> dict[str, Any]:
     """Every sampling parameter is said: a server fills in the model's own defaults (top_k, penalties) otherwise."""
     params = ask.params
     return {
