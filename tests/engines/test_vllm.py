@@ -441,6 +441,36 @@ def test_the_client_over_http(server: str, tiny: Path, truth: Oracle) -> None:
     assert max(once[0].ids) < VOCAB_SIZE
 
 
+@pytest.mark.skipif(V2, reason="the front end is the same for both runners")
+def test_a_salt_keeps_requests_apart_in_the_prefix_cache(server: str) -> None:
+    """`bench qps` gives each request one of its own: then neither way is served from the cache."""
+    ids, kept = case(31, 400, 0.5)
+    for way, one in (("dense", body(None, ids.tolist())), ("sparse", body(sparse(ids, kept)))):
+        cached = []
+        for salt in ("a", "a", "b"):
+            usage = post(server, {**one, "cache_salt": f"{way}-{salt}"})[1]["usage"]
+            cached.append(usage["prompt_tokens_details"]["cached_tokens"])
+        assert cached[1] >= BLOCK
+        assert (cached[0], cached[2]) == (0, 0)
+
+
+@pytest.mark.skipif(V2, reason="the front end is the same for both runners")
+async def test_the_load_of_bench_qps(server: str, truth: Oracle) -> None:
+    from agentctx.bench.open_loop import ANSWERED, hold
+    from agentctx.spec.engines.vllm_http import connect
+    from agentctx.spec.engines.vllm_load import open_load
+
+    ids, kept = CASES[2]
+    asks = [dense(ids), ask(sparse(ids, kept))]
+    async with open_load(connect(server, None, None), 60) as load:
+        outcomes = await hold(lambda number: load.read(asks[number % 2], f"own-{number}"), 20.0, 6, 60.0)
+    assert [(one.kind, one.n_cached) for one in outcomes] == [(ANSWERED, 0)] * 6
+    for one in outcomes:
+        assert one.first is not None
+        assert one.whole is not None
+        assert 0 < one.first < one.whole
+
+
 def test_no_server_is_said_so(tiny: Path) -> None:
     module: Any = engines.load("vllm")
     with pytest.raises(EngineUnavailable, match=r"127\.0\.0\.1:9") as caught:

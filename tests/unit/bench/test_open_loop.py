@@ -56,16 +56,16 @@ def connected(server: FakeVllm) -> VllmServer:
 
 async def test_requests_go_out_although_none_was_answered() -> None:
     """Each waits until all have been sent: a loop that waits for answers would never get there."""
-    n_sent, all_sent = 0, asyncio.Event()
+    n_sent, all_sent, ended = 0, asyncio.Event(), 0.0
 
     async def send(number: int) -> Streamed:
-        nonlocal n_sent
+        nonlocal n_sent, ended
         n_sent += 1
         if n_sent == 8:
+            ended = asyncio.get_running_loop().time()
             all_sent.set()
         await all_sent.wait()
-        now = asyncio.get_running_loop().time()
-        return Streamed(now, now, None)
+        return Streamed(ended, ended, None)
 
     outcomes = await hold(send, 200.0, 8, PATIENT)
     assert [one.kind for one in outcomes] == [ANSWERED] * 8
