@@ -92,7 +92,7 @@ def qps(
 
     One window per test file, packed for REQUEST and selected before the load begins. Requests are sent when they are
     due, whether or not earlier ones were answered; times count from then. Nothing comes from the server's prefix
-    cache. A way that had a timeout or an error isn't tried at higher rates.
+    cache. A way that had a timeout or an error isn't tried at higher rates. --engine auto means vllm here.
 
     \b
     agentctx bench qps --url http://localhost:8000/v1 --model FOLDER
