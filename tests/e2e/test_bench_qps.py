@@ -285,7 +285,10 @@ def test_a_key_is_never_shown(qps: Qps, vllm: FakeVllm, model: Path, monkeypatch
     assert KEY not in out + err
 
 
-def test_ctrl_c_leaves_nothing_running(project: Repo, vllm: FakeVllm, model: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_running(
+    project: Repo, vllm: FakeVllm, model: Path, sent: signal.Signals
+) -> None:
     """Two answers for the requests alone, then silence: all three of the first rate wait when it is interrupted."""
     left = iter([ANSWER, ANSWER])
     vllm.behave = lambda body: next(left, HANG)
@@ -299,7 +302,7 @@ def test_ctrl_c_leaves_nothing_running(project: Repo, vllm: FakeVllm, model: Pat
     )
     try:
         assert vllm.wait_for(lambda it: it.n_open == 3), process.poll()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
