@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentctx.bench.open_loop import ANSWERED, Outcome, Send, hold
+from agentctx.bench.interrupts import sigterm_like_sigint
+from agentctx.bench.open_loop import ANSWERED, TIMEOUT, Outcome, Send, hold
 from agentctx.bench.pair import pair_of
 from agentctx.bench.qps_prompts import Ready, Score, by_drafter, by_rank, groups_of, make_ready
 from agentctx.bench.qps_rows import WAYS, Measured, Row, Setting, row_of
@@ -136,31 +137,36 @@ def _server(main: Model) -> VllmServer:
 
 
 async def _load(request: Request, ready: Sequence[Ready], server: VllmServer, say: Say) -> tuple[tuple[Row, ...], str]:
-    async with open_load(server, max(PATIENCE, request.timeout)) as load:
-        sends = {way: _send(load, ready, way) for way in WAYS}
+    with sigterm_like_sigint():
+        async with open_load(server, max(PATIENCE, request.timeout)) as load:
+            return await _climbed(request, ready, load, say)
 
-        async def alone(way: str) -> Outcome:
-            return (await hold(sends[way], 1.0, 1, PATIENCE))[0]
 
-        async def settle(way: str) -> str:
-            found = await alone(way)
-            return "" if found.kind == ANSWERED else _unfit(way, found)
+async def _climbed(request: Request, ready: Sequence[Ready], load: VllmLoad, say: Say) -> tuple[tuple[Row, ...], str]:
+    sends = {way: _send(load, ready, way) for way in WAYS}
 
-        async def attempt(way: str, rate: float) -> Row:
-            row = row_of(way, rate, await hold(sends[way], rate, request.count(rate), request.timeout))
-            say(f"{way} at {rate:g}/s: {row.answered} of {row.sent} answered, {row.timeouts} timeouts")
-            return row
+    async def alone(way: str) -> Outcome:
+        return (await hold(sends[way], 1.0, 1, PATIENCE))[0]
 
-        for way in WAYS:
-            found = await alone(way)
-            if found.kind != ANSWERED:
-                raise EngineUnavailable(_unfit(way, found), hint="its log says more")
-            say(f"{way}, one request alone: {found.whole or 0:.2f} s")
-        return await climb(sorted({*request.rates}), attempt, settle)
+    async def settle(way: str) -> str:
+        found = await alone(way)
+        return "" if found.kind == ANSWERED else _unfit(way, found)
+
+    async def attempt(way: str, rate: float) -> Row:
+        row = row_of(way, rate, await hold(sends[way], rate, request.count(rate), request.timeout))
+        say(f"{way} at {rate:g}/s: {row.answered} of {row.sent} answered, {row.timeouts} timeouts")
+        return row
+
+    for way in WAYS:
+        found = await alone(way)
+        if found.kind != ANSWERED:
+            raise EngineUnavailable(_unfit(way, found), hint="its log says more")
+        say(f"{way}, one request alone: {found.whole or 0:.2f} s")
+    return await climb(sorted({*request.rates}), attempt, settle)
 
 
 def _unfit(way: str, found: Outcome) -> str:
-    said = f": {found.message}" if found.message else f" after {PATIENCE:g} s" if found.kind != ANSWERED else ""
+    said = f" after {PATIENCE:g} s" if found.kind == TIMEOUT else f": {found.message}"
     return f"the server didn't answer one {way} request alone: {found.kind}{said}"
 
 
