@@ -16,21 +16,19 @@ from typing import Any
 import numpy as np
 
 from agentctx.bench.bootstrap import interval
+from agentctx.bench.machine import machine
 from agentctx.bench.pair import pair_of
-from agentctx.bench.ttft import Request, machine
+from agentctx.bench.scores import Score, by_drafter, by_rank
+from agentctx.bench.ttft import Request
 from agentctx.errors import EngineUnavailable, UsageError
-from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
-from agentctx.prompt import Finding, SparsePrompt, readonly
+from agentctx.prompt import SparsePrompt, readonly
 from agentctx.repo.pack import Frame
 from agentctx.spec.protocols import Engine, SampleParams
-from agentctx.spec.select import Float64, rank_scores
 from agentctx.spec.sparse import to_sparse
-from agentctx.spec.windows import score_in_windows
 
 Say = Callable[[str], None]
-Score = Callable[[Fitter], tuple[Float64, tuple[Finding, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +79,9 @@ def measure(request: Request, answer: int, services: Services, say: Say) -> list
         for keep in request.keeps:
             options = replace(request.options, window=tokens, keep=keep, budget=None)
             fitter = window_of(understood, frame, options, main, main.tokenizer, Clock())[1]
-            scores, notes = score(fitter)
-            units = fitter.at_positions(scores).selection.units
+            units = fitter.at_positions(score(fitter)).selection.units
             prompt, compacted = to_sparse(fitter.tokenized, units, max_position=engine.caps.max_position - answer)
-            for finding in (*notes, *compacted):
+            for finding in compacted:
                 say(finding.message)
             pairs = list(_pairs(engine, prompt, request.repeats, answer, say))
             found.append(_row(main, engine, fitter.tokenized.n_tokens, keep, len(prompt.ids), answer, pairs))
@@ -97,15 +94,11 @@ def _models(request: Request, services: Services, say: Say) -> tuple[Model, Scor
     if options.model is None:
         raise UsageError("bench decode needs --model")
     if options.drafter == "none":
-        return services.model(options.model, options, most), lambda fitter: (rank_scores(fitter.tokenized.document), ())
+        return services.model(options.model, options, most), by_rank
     main, small, scorer = pair_of("bench decode", options, most, services, say)
     drafter = small.load_drafter(scorer.depth(small.info.n_layers))
 
-    def scores(fitter: Fitter) -> tuple[Float64, tuple[Finding, ...]]:
-        scored, notes = score_in_windows(drafter, fitter.tokenized, scorer)
-        return scorer.aggregate(fitter.tokenized, scored.values), notes
-
-    return main, scores
+    return main, by_drafter(drafter, scorer, say)
 
 
 def without_gaps(prompt: SparsePrompt) -> SparsePrompt:

@@ -17,8 +17,9 @@ from pathlib import Path
 from agentctx.bench.interrupts import sigterm_like_sigint
 from agentctx.bench.open_loop import ANSWERED, TIMEOUT, Outcome, Send, hold
 from agentctx.bench.pair import pair_of
-from agentctx.bench.qps_prompts import Ready, Score, by_drafter, by_rank, groups_of, make_ready
+from agentctx.bench.qps_prompts import Ready, groups_of, make_ready
 from agentctx.bench.qps_rows import WAYS, Measured, Row, Setting, row_of
+from agentctx.bench.scores import Score, by_drafter, by_rank
 from agentctx.config import RunOptions
 from agentctx.errors import EngineUnavailable, UsageError
 from agentctx.pipeline.services import Model, Services
@@ -125,7 +126,7 @@ def _models(request: Request, services: Services, say: Say) -> tuple[Model, Call
         return services.model(options.model, options, request.tokens), lambda: by_rank, None
     main, drafter, scorer = pair_of("bench qps", options, request.tokens, services, say)
     layers = scorer.depth(drafter.info.n_layers)
-    return main, lambda: by_drafter(drafter.load_drafter(layers), scorer), drafter.info.name
+    return main, lambda: by_drafter(drafter.load_drafter(layers), scorer, say), drafter.info.name
 
 
 def _server(main: Model) -> VllmServer:

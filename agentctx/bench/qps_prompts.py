@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from agentctx.bench.qps_rows import DENSE, SPARSE, Prompt
+from agentctx.bench.scores import Score
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
-from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.index import read_tree
 from agentctx.pipeline.redaction import refuse_secrets
 from agentctx.pipeline.secret_rules import file_reason
@@ -21,13 +21,8 @@ from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import Task, TestRef
 from agentctx.repo.pack import Frame
 from agentctx.spec.engines.vllm_requests import Ask, ask_for
-from agentctx.spec.protocols import Drafter, SampleParams
-from agentctx.spec.scorers.base import Scorer
-from agentctx.spec.select import Float64, rank_scores
+from agentctx.spec.protocols import SampleParams
 from agentctx.spec.sparse import to_sparse
-from agentctx.spec.windows import score_in_windows
-
-Score = Callable[[Fitter], Float64]  # float64 (U,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +31,6 @@ class Ready:
 
     prompt: Prompt
     asks: dict[str, Ask]
-
-
-def by_rank(fitter: Fitter) -> Float64:
-    return rank_scores(fitter.tokenized.document)
-
-
-def by_drafter(drafter: Drafter, scorer: Scorer) -> Score:
-    """The drafter knows nothing of a prompt when it reads it."""
-
-    def score(fitter: Fitter) -> Float64:
-        scores, _ = score_in_windows(drafter, fitter.tokenized, scorer, None)
-        return scorer.aggregate(fitter.tokenized, scores.values)
-
-    return score
 
 
 def groups_of(root: Path, task: Task, count: int, services: Services) -> tuple[tuple[TestRef, ...], ...]:
