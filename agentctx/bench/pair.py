@@ -24,13 +24,8 @@ def pair_of(
     if options.model is None or options.drafter == "none":
         raise UsageError(f"{command} needs --model and --drafter")
     main, drafter = (services.model(name, options, n_tokens) for name in (options.model, options.drafter))
-    return main, drafter, scorer_for(main, drafter, options, say)
-
-
-def scorer_for(main: Model, drafter: Model, options: RunOptions, say: Callable[[str], None]) -> Scorer:
-    """Raises UsageError (two tokenizers), and what `decide.scorer_of` raises."""
     refuse_tokenizers(replace(options, text_level=False), main.tokenizer, drafter.tokenizer)
     scorer, why, _ = scorer_of(options, drafter.info, itself=main.info.folder == drafter.info.folder)
     layers = scorer.depth(drafter.info.n_layers)
     say(f"scorer {scorer.name} ({why}), {layers} of {drafter.info.n_layers} layers of {drafter.info.name}")
-    return scorer
+    return main, drafter, scorer

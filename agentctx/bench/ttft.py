@@ -4,8 +4,6 @@ Both models are loaded before anything is timed, and have read a short prompt. W
 is packed by, is the same for both ways and isn't timed. Selection is all that comes then: the drafter's scores, the
 choice within the budget, repair and omission check. The main model's prefix cache is empty in both.
 
-With `random`, both models have random weights in the shape of real ones: seconds mean something, what is kept doesn't.
-
 `cold`: the drafter knows nothing of the prompt. `repeat`: it has read the prompt before a line was added to the code
 file that is packed last, and has that prefix in memory (DESIGN 6).
 """
@@ -22,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from agentctx.bench.machine import machine
-from agentctx.bench.pair import pair_of, scorer_for
-from agentctx.bench.random_models import RandomModel, described
-from agentctx.bench.shapes import Shape
+from agentctx.bench.pair import pair_of
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.pipeline.fit import Fitter
@@ -73,18 +69,14 @@ class Request:
     tokens: tuple[int, ...]
     keeps: tuple[float, ...]
     repeats: int
-    random: tuple[Shape, Shape] | None = None  # of the main model and the drafter, instead of `options`
-    warm_up: bool = False  # each length runs once before it is timed
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`load_s`: seconds that the main model and the drafter took to load, by name. `random`: see `described`."""
+    """`load_s`: seconds that the main model and the drafter took to load, by name."""
 
     rows: tuple[Row, ...]
     load_s: dict[str, float]
-    warm_up: bool = False
-    random: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +117,11 @@ def measure(request: Request, services: Services, say: Say) -> Measured:
     loaded = _load(request, services, say)
     rows = tuple(row for tokens in request.tokens for row in _of_length(request, tokens, loaded, services, say))
     load_s = {"main": loaded.engine.load_seconds, "drafter": loaded.drafter.load_seconds}
-    rounded = {name: round(seconds, 2) for name, seconds in load_s.items()}
-    return Measured(rows, rounded, request.warm_up, described(*request.random) if request.random else None)
+    return Measured(rows, {name: round(seconds, 2) for name, seconds in load_s.items()})
 
 
 def _load(request: Request, services: Services, say: Say) -> _Loaded:
-    main, drafter, scorer = _pair(request, services, say)
+    main, drafter, scorer = pair_of("bench ttft", request.options, max(request.tokens), services, say)
     layers = scorer.depth(drafter.info.n_layers)
     made = _Loaded(main.load_engine(), drafter.load_drafter(layers), scorer, main, drafter.info.weights_digest)
     ids = np.asarray(made.engine.tokenizer.encode("x = 1\n" * WARM_UP)[0][:WARM_UP], np.int32)
@@ -138,24 +129,9 @@ def _load(request: Request, services: Services, say: Say) -> _Loaded:
     return made
 
 
-def _pair(request: Request, services: Services, say: Say) -> tuple[Model, Model, Scorer]:
-    longest = max(request.tokens)
-    if request.random is None:
-        return pair_of("bench ttft", request.options, longest, services, say)
-    main, drafter = (RandomModel(shape, longest, say) for shape in request.random)
-    say("random weights: seconds mean something, what is kept does not")
-    return main, drafter, scorer_for(main, drafter, request.options, say)
-
-
 def _of_length(request: Request, tokens: int, loaded: _Loaded, services: Services, say: Say) -> Iterator[Row]:
     found: dict[tuple[float, str], list[_Timed]] = {}
     packed = 0
-    if request.warm_up:
-        options = replace(request.options, window=tokens, keep=request.keeps[0], budget=None)
-        fitter = _window(request, options, services, loaded.main, None)
-        loaded.engine.prefill(dense(fitter.tokenized))
-        _timed(fitter, loaded, DrafterStore(loaded.digest, None, PrefixMemory()), 1.0)
-        say(f"{fitter.tokenized.n_tokens} tokens: warm-up done")
     for turn in range(request.repeats):
         dense_s = 0.0
         for keep in request.keeps:
@@ -164,8 +140,6 @@ def _of_length(request: Request, tokens: int, loaded: _Loaded, services: Service
             if not dense_s:
                 dense_s = _seconds(lambda made=first: loaded.engine.prefill(dense(made.tokenized)))  # type: ignore[misc]
                 packed = first.tokenized.n_tokens
-                if packed < tokens // 2 and not turn:
-                    say(f"the repository fills {packed} of {tokens} tokens")
                 say(f"{packed} tokens, {turn + 1} of {request.repeats}: dense {dense_s:.1f} s")
             store = DrafterStore(loaded.digest, None, PrefixMemory())
             edited = _with_a_line(first.tokenized.document, request.root)
@@ -247,13 +221,7 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def as_json(found: Measured) -> dict[str, Any]:
-    return {
-        "rows": [asdict(row) for row in found.rows],
-        "load_s": found.load_s,
-        "warm_up": found.warm_up,
-        "random_weights": found.random,
-        "machine": machine(),
-    }
+    return {"rows": [asdict(row) for row in found.rows], "load_s": found.load_s, "machine": machine()}
 
 
 def table(found: Measured) -> str:
@@ -267,8 +235,4 @@ def table(found: Measured) -> str:
             f"({row.spread[0]:.2f}, {row.spread[1]:.2f})  selection/dense {row.selection_s / row.dense_s:.2f}"
         )
     loads = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.load_s.items())
-    lines.append(f"loaded apart: {loads}")
-    if found.random is not None:
-        where = f"{found.random['dtype']} on {found.random['device']}"
-        lines.append(f"random weights, {where}: seconds mean something, what is kept does not")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"loaded apart: {loads}"])

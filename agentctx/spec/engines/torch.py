@@ -20,7 +20,7 @@ from agentctx.spec.engines.limits import (
 )
 from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.engines.torch_layers import check_sight
-from agentctx.spec.engines.torch_model import TorchModel, chunk_on, load_model
+from agentctx.spec.engines.torch_model import TorchModel, load_model
 from agentctx.spec.engines.torch_runner import TorchRunner
 from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
@@ -47,7 +47,7 @@ class TorchEngine:
         started = time.perf_counter()
         model = self.model.for_length(prompt.total)
         cache = model.new_cache(len(prompt.ids))
-        logits = model.prefill(prompt.ids, prompt.positions, cache, chunk_on(self.model.device, chunk))
+        logits = model.prefill(prompt.ids, prompt.positions, cache, chunk)
         seconds = time.perf_counter() - started
         # A short prompt of a LongRoPE model ends where its frequencies would change, and with them those of all keys.
         short = self.model.short_reach

@@ -49,9 +49,6 @@ SUPPORTED = frozenset(
 )
 
 
-CUDA_CHUNK = 2048
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TorchModel:
     """A model (or its first layers) and how to call it."""
@@ -61,10 +58,6 @@ class TorchModel:
     kinds: tuple[LayerKind, ...]  # of its layers
     cache_argument: str  # what this version of transformers calls it
     takes_cache_position: bool
-
-    @property
-    def device(self) -> str:
-        return str(self.module.device)
 
     @property
     def n_layers(self) -> int:
@@ -87,7 +80,7 @@ class TorchModel:
 
     def fork(self, cache: Any, rows: int, extra: int) -> Any:
         """`rows` copies of a cache of one row, each with room for `extra` more tokens."""
-        with mapped(self.name), torch.inference_mode():
+        with _mapped(self.name), torch.inference_mode():
             return fork(cache, rows, extra)
 
     def forward(self, ids: Any, positions: Any, cache: Any, *, last: int = 1) -> Float32:
@@ -99,7 +92,7 @@ class TorchModel:
         """
         ids, positions = self._tensor(ids), np.asarray(positions, dtype=np.int64)
         arguments = self._with_cache(cache, ids, positions[0])
-        with mapped(self.name), torch.inference_mode():
+        with _mapped(self.name), torch.inference_mode():
             out = self.module(
                 input_ids=ids,
                 position_ids=self._tensor(positions).expand(ids.shape[0], -1),
@@ -113,7 +106,7 @@ class TorchModel:
     def advance(self, ids: Any, positions: Any, cache: Any) -> None:
         """Run `ids` without logits, as deep as the watcher wants. Mutates `cache`."""
         ids, positions = self._tensor([ids]), np.asarray(positions, dtype=np.int64)
-        with mapped(self.name), torch.inference_mode(), suppress(DeepEnough):
+        with _mapped(self.name), torch.inference_mode(), suppress(DeepEnough):
             arguments = self._with_cache(cache, ids, positions)
             self.module.model(input_ids=ids, position_ids=self._tensor([positions]), use_cache=True, **arguments)
 
@@ -180,34 +173,15 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
         raise EngineUnavailable(
             f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
         )
-    return as_model(name, _read_weights(folder, name, n_layers, prepared_device(device)))
-
-
-def prepared_device(device: str | None) -> str:
-    """The device that was asked for, else CUDA where it is there; ready for models that show their attention."""
     register()
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if device == "cpu":
         torch.set_num_threads(physical_cores())
-    return device
-
-
-def dtype_of(device: str) -> Any:
-    """In which weights are loaded there."""
-    return torch.bfloat16 if device.startswith("cuda") else torch.float32
-
-
-def chunk_on(device: str, asked: int) -> int:
-    """Tokens of a forward: a GPU is idle with few."""
-    return max(asked, CUDA_CHUNK) if device.startswith("cuda") else asked
-
-
-def as_model(name: str, module: Any) -> TorchModel:
-    """A loaded PreTrainedModel, and how to call it. Raises EngineUnavailable: its attention is of an unknown kind."""
+    module = _read_weights(folder, name, n_layers, device).eval()
     parameters = inspect.signature(type(module).forward).parameters
     return TorchModel(
         name,
-        module.eval(),
+        module,
         layer_kinds(module, name),
         "cache" if "cache" in parameters else "past_key_values",
         "cache_position" in parameters,
@@ -215,8 +189,9 @@ def as_model(name: str, module: Any) -> TorchModel:
 
 
 def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) -> Any:
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
-    with mapped(name, loading=True), quiet():
+    with _mapped(name, loading=True), quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # As transformers understands it: it fills in what isn't said, and takes some types for others.
         refuse(config.to_dict(), name, SUPPORTED, windows=True, longrope=True)
@@ -227,7 +202,7 @@ def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) ->
         module, report = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
             config=config,
-            dtype=dtype_of(device),
+            dtype=dtype,
             attn_implementation=ATTENTION,
             local_files_only=True,
             trust_remote_code=False,
@@ -250,7 +225,7 @@ def _shell(module: Any) -> Any:
 
 
 @contextmanager
-def mapped(name: str, *, loading: bool = False) -> Iterator[None]:
+def _mapped(name: str, *, loading: bool = False) -> Iterator[None]:
     """Foreign exceptions as ours."""
     try:
         yield
