@@ -4,6 +4,8 @@ Both models are loaded before anything is timed, and have read a short prompt. W
 is packed by, is the same for both ways and isn't timed. Selection is all that comes then: the drafter's scores, the
 choice within the budget, repair and omission check. The main model's prefix cache is empty in both.
 
+With random weights of given shapes (`random_pair`) nothing is loaded from disk, and what is kept means nothing.
+
 `cold`: the drafter knows nothing of the prompt. `repeat`: it has read the prompt before a line was added to the code
 file that is packed last, and has that prefix in memory (DESIGN 6).
 """
@@ -21,6 +23,7 @@ import numpy as np
 
 from agentctx.bench.machine import machine
 from agentctx.bench.pair import pair_of
+from agentctx.bench.random_pair import RandomPair, as_facts, random_pair_of, said
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.pipeline.fit import Fitter
@@ -37,6 +40,7 @@ from agentctx.spec.windows import score_in_windows
 
 COLD, REPEAT = "cold", "repeat"
 WARM_UP = 64  # tokens
+ENOUGH = 0.9  # of the tokens that are asked for: a window is cut at whole units
 Say = Callable[[str], None]
 
 
@@ -69,14 +73,18 @@ class Request:
     tokens: tuple[int, ...]
     keeps: tuple[float, ...]
     repeats: int
+    warm_up: bool = False  # every length once before it is timed
+    random: RandomPair | None = None  # instead of the options' models
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`load_s`: seconds that the main model and the drafter took to load, by name."""
+    """`load_s`: seconds that the main model and the drafter took to load, by name. `random`: what there is to say of
+    random weights."""
 
     rows: tuple[Row, ...]
     load_s: dict[str, float]
+    random: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +125,16 @@ def measure(request: Request, services: Services, say: Say) -> Measured:
     loaded = _load(request, services, say)
     rows = tuple(row for tokens in request.tokens for row in _of_length(request, tokens, loaded, services, say))
     load_s = {"main": loaded.engine.load_seconds, "drafter": loaded.drafter.load_seconds}
-    return Measured(rows, {name: round(seconds, 2) for name, seconds in load_s.items()})
+    facts = as_facts(request.random, loaded.scorer) if request.random is not None else None
+    return Measured(rows, {name: round(seconds, 2) for name, seconds in load_s.items()}, facts)
 
 
 def _load(request: Request, services: Services, say: Say) -> _Loaded:
-    main, drafter, scorer = pair_of("bench ttft", request.options, max(request.tokens), services, say)
+    most = max(request.tokens)
+    if request.random is not None:
+        main, drafter, scorer = random_pair_of(request.random, request.options, most, say)
+    else:
+        main, drafter, scorer = pair_of("bench ttft", request.options, most, services, say)
     layers = scorer.depth(drafter.info.n_layers)
     made = _Loaded(main.load_engine(), drafter.load_drafter(layers), scorer, main, drafter.info.weights_digest)
     ids = np.asarray(made.engine.tokenizer.encode("x = 1\n" * WARM_UP)[0][:WARM_UP], np.int32)
@@ -132,7 +145,7 @@ def _load(request: Request, services: Services, say: Say) -> _Loaded:
 def _of_length(request: Request, tokens: int, loaded: _Loaded, services: Services, say: Say) -> Iterator[Row]:
     found: dict[tuple[float, str], list[_Timed]] = {}
     packed = 0
-    for turn in range(request.repeats):
+    for turn in range(-1 if request.warm_up else 0, request.repeats):
         dense_s = 0.0
         for keep in request.keeps:
             options = replace(request.options, window=tokens, keep=keep, budget=None)
@@ -140,13 +153,17 @@ def _of_length(request: Request, tokens: int, loaded: _Loaded, services: Service
             if not dense_s:
                 dense_s = _seconds(lambda made=first: loaded.engine.prefill(dense(made.tokenized)))  # type: ignore[misc]
                 packed = first.tokenized.n_tokens
-                say(f"{packed} tokens, {turn + 1} of {request.repeats}: dense {dense_s:.1f} s")
+                if packed < tokens * ENOUGH:
+                    say(f"warning: the repository gives {packed} tokens only, {tokens} were asked for")
+                which = f"{turn + 1} of {request.repeats}" if turn >= 0 else "to warm up"
+                say(f"{packed} tokens, {which}: dense {dense_s:.1f} s")
             store = DrafterStore(loaded.digest, None, PrefixMemory())
             edited = _with_a_line(first.tokenized.document, request.root)
             second = _window(request, options, services, loaded.main, edited)
             for state, fitter in ((COLD, first), (REPEAT, second)):
                 timed = _timed(fitter, loaded, store, dense_s)
-                found.setdefault((keep, state), []).append(timed)
+                if turn >= 0:
+                    found.setdefault((keep, state), []).append(timed)
                 say(f"  keep {keep}, {state}: selection {timed.selection_s:.1f} s, prefill {timed.prefill_s:.1f} s")
     for (keep, state), own in sorted(found.items()):
         yield _row(request, loaded, packed, keep, state, own)
@@ -221,7 +238,8 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def as_json(found: Measured) -> dict[str, Any]:
-    return {"rows": [asdict(row) for row in found.rows], "load_s": found.load_s, "machine": machine()}
+    made = {"rows": [asdict(row) for row in found.rows], "load_s": found.load_s, "machine": machine()}
+    return made if found.random is None else {**made, "random_weights": found.random}
 
 
 def table(found: Measured) -> str:
@@ -235,4 +253,4 @@ def table(found: Measured) -> str:
             f"({row.spread[0]:.2f}, {row.spread[1]:.2f})  selection/dense {row.selection_s / row.dense_s:.2f}"
         )
     loads = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.load_s.items())
-    return "\n".join([*lines, f"loaded apart: {loads}"])
+    return "\n".join([*lines, f"loaded apart: {loads}", *(said(found.random) if found.random is not None else ())])

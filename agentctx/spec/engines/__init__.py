@@ -70,19 +70,57 @@ class ConnectingModule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """What an engine runs models on. `width`: bytes of a weight and of a cached value. `free_bytes`: of the GPU's own
+    memory; None: it is the system's."""
+
+    kind: str
+    name: str
+    dtype: str
+    width: int
+    free_bytes: int | None
+
+
+class RandomModule(Protocol):
+    """What the module offers that makes an engine's models with random weights, for measurements."""
+
+    def device(self) -> Device:
+        """Where the models would run."""
+
+    def peak_device_bytes(self) -> int | None:
+        """The most that was taken of the GPU's memory; None on a CPU."""
+
+    def random_engine(
+        self, config: Mapping[str, Any], *, info: ModelInfo, tokenizer: Tokenizer, chat: ChatFrame, seed: int
+    ) -> Engine:
+        """`config`: as in `config.json`. Raises EngineUnavailable or NotEnoughMemory."""
+
+    def random_drafter(
+        self, config: Mapping[str, Any], *, info: ModelInfo, tokenizer: Tokenizer, n_layers: int | None, seed: int
+    ) -> Drafter:
+        """The first `n_layers` layers (None = all)."""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineEntry:
     module: str
     needs: tuple[str, ...] = ()  # packages
     extra: str | None = None  # of agentctx, that installs them
     drafts_with: str | None = None  # the engine that runs its drafters; None = itself
     exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
+    randomizer: str | None = None  # the module that makes models with random weights
     takes_text: bool = False  # a server: text goes in, no weights are loaded here
     connects: bool = False  # with an address: to a server that takes token ids
     weight_bytes: float | None = 4.0  # per parameter as it is loaded; None: on devices that we don't see
 
 
 ENGINES: dict[str, EngineEntry] = {
-    "torch": EngineEntry("agentctx.spec.engines.torch", ("torch", "transformers", "safetensors"), "torch"),
+    "torch": EngineEntry(
+        "agentctx.spec.engines.torch",
+        ("torch", "transformers", "safetensors"),
+        "torch",
+        randomizer="agentctx.spec.engines.torch_random",
+    ),
     "mlx": EngineEntry(
         "agentctx.spec.engines.mlx",
         ("mlx", "mlx_lm"),
@@ -169,6 +207,18 @@ def load_exporter(name: str) -> Callable[..., Mapping[str, str]]:
         )
     exporter: Callable[..., Mapping[str, str]] = _import(name, entry, entry.exporter).export
     return exporter
+
+
+def load_random(name: str) -> RandomModule:
+    """The module that makes models with random weights for engine `name`.
+
+    Raises EngineUnavailable: unknown, it makes none, or a package is missing.
+    """
+    entry = _entry(name)
+    if entry.randomizer is None:
+        able = ", ".join(one for one, other in ENGINES.items() if other.randomizer is not None)
+        raise EngineUnavailable(f"engine {name} makes no models with random weights", hint=f"choose one of: {able}")
+    return cast(RandomModule, _import(name, entry, entry.randomizer))
 
 
 def exporting() -> tuple[str, ...]:

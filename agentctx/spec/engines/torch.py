@@ -26,6 +26,8 @@ from agentctx.spec.prefix import PrefixStore
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
 from agentctx.spec.reading import ReadFacts, Reading, Sink
 
+CHUNK = 512  # tokens per forward
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TorchEngine:
@@ -42,10 +44,12 @@ class TorchEngine:
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
-    def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> HeldSession:
+    def prefill(self, prompt: SparsePrompt, *, chunk: int | None = None) -> HeldSession:
+        """`chunk`: tokens per forward; None: CHUNK, or what `TorchModel.forward_size` says of this device."""
         check_sparse(self.info, prompt)
         started = time.perf_counter()
         model = self.model.for_length(prompt.total)
+        chunk = chunk or model.forward_size(len(prompt.ids), CHUNK)
         cache = model.new_cache(len(prompt.ids))
         logits = model.prefill(prompt.ids, prompt.positions, cache, chunk)
         seconds = time.perf_counter() - started

@@ -80,7 +80,7 @@ class TorchModel:
 
     def fork(self, cache: Any, rows: int, extra: int) -> Any:
         """`rows` copies of a cache of one row, each with room for `extra` more tokens."""
-        with _mapped(self.name), torch.inference_mode():
+        with mapped(self.name), torch.inference_mode():
             return fork(cache, rows, extra)
 
     def forward(self, ids: Any, positions: Any, cache: Any, *, last: int = 1) -> Float32:
@@ -92,7 +92,7 @@ class TorchModel:
         """
         ids, positions = self._tensor(ids), np.asarray(positions, dtype=np.int64)
         arguments = self._with_cache(cache, ids, positions[0])
-        with _mapped(self.name), torch.inference_mode():
+        with mapped(self.name), torch.inference_mode():
             out = self.module(
                 input_ids=ids,
                 position_ids=self._tensor(positions).expand(ids.shape[0], -1),
@@ -106,7 +106,7 @@ class TorchModel:
     def advance(self, ids: Any, positions: Any, cache: Any) -> None:
         """Run `ids` without logits, as deep as the watcher wants. Mutates `cache`."""
         ids, positions = self._tensor([ids]), np.asarray(positions, dtype=np.int64)
-        with _mapped(self.name), torch.inference_mode(), suppress(DeepEnough):
+        with mapped(self.name), torch.inference_mode(), suppress(DeepEnough):
             arguments = self._with_cache(cache, ids, positions)
             self.module.model(input_ids=ids, position_ids=self._tensor([positions]), use_cache=True, **arguments)
 
@@ -121,6 +121,21 @@ class TorchModel:
             part = slice(start, start + chunk)
             logits = self.forward([ids[part]], [positions[part]], cache)[0, -1]
         return logits
+
+    def forward_size(self, n_tokens: int, least: int) -> int:
+        """Tokens per forward for a prompt of `n_tokens`: `least` on a CPU; on CUDA all of them where that fits.
+
+        A GPU is idle between small forwards. And a whole prompt needs no mask: its attention is causal by itself, for
+        which torch has its fastest kernel; a later chunk has a mask, which that kernel doesn't take.
+        """
+        if self.module.device.type != "cuda" or any(kind != LayerKind() for kind in self.kinds):
+            return least
+        return forward_size(
+            n_tokens,
+            least,
+            free=_free_bytes() - n_tokens * self.bytes_per_token,
+            per_token=_activation_bytes(self.module.config, torch.finfo(self.module.dtype).bits // 8),
+        )
 
     def first_layers(self, n_layers: int) -> TorchModel:
         """The first `n_layers` layers, the final norm and the head, on the same weights; shows states to a watcher."""
@@ -173,11 +188,29 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
         raise EngineUnavailable(
             f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
         )
+    device = device or choose_device()
+    ready(device)
+    return wrap(_read_weights(folder, name, n_layers, device).eval(), name)
+
+
+def choose_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def dtype_on(device: str) -> Any:
+    """What weights and keys are held in."""
+    return torch.bfloat16 if device.startswith("cuda") else torch.float32
+
+
+def ready(device: str) -> None:
+    """What must be set before a model is made."""
     register()
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     if device == "cpu":
         torch.set_num_threads(physical_cores())
-    module = _read_weights(folder, name, n_layers, device).eval()
+
+
+def wrap(module: Any, name: str) -> TorchModel:
+    """A loaded model of transformers, and how to call it."""
     parameters = inspect.signature(type(module).forward).parameters
     return TorchModel(
         name,
@@ -189,9 +222,9 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
 
 
 def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) -> Any:
-    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    dtype = dtype_on(device)
     options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
-    with _mapped(name, loading=True), quiet():
+    with mapped(name, loading=True), quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # As transformers understands it: it fills in what isn't said, and takes some types for others.
         refuse(config.to_dict(), name, SUPPORTED, windows=True, longrope=True)
@@ -217,6 +250,30 @@ def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) ->
     return module
 
 
+_SHARE = 0.5  # of the free memory, for activations: the rest is for what this counts roughly, and for fragments
+_MOST_MASKED = 4096  # tokens per forward where there are several: each has a mask over everything before it
+_MASK_BYTES = 12  # per query and key, while a mask is made and made into one of numbers
+
+
+def forward_size(n_tokens: int, least: int, *, free: int, per_token: int) -> int:
+    """`n_tokens` where the activations of so many fit into a share of the `free` bytes; else as many as fit beside
+    the masks, but never under `least`."""
+    room = int(free * _SHARE)
+    if n_tokens * per_token <= room:
+        return max(n_tokens, least)
+    return max(least, min(_MOST_MASKED, room // (per_token + _MASK_BYTES * n_tokens)))
+
+
+def _activation_bytes(config: Any, width: int) -> int:
+    """Per token of one forward: states and projections of a layer, and its feed-forward part."""
+    return int(width * (10 * config.hidden_size + 4 * config.intermediate_size))
+
+
+def _free_bytes() -> int:
+    """Of the GPU: what nobody has, and what torch holds without use."""
+    return int(torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated())
+
+
 def _shell(module: Any) -> Any:
     """A shallow copy whose submodules can be replaced without touching the original's."""
     shell = copy.copy(module)
@@ -225,7 +282,7 @@ def _shell(module: Any) -> Any:
 
 
 @contextmanager
-def _mapped(name: str, *, loading: bool = False) -> Iterator[None]:
+def mapped(name: str, *, loading: bool = False) -> Iterator[None]:
     """Foreign exceptions as ours."""
     try:
         yield

@@ -50,8 +50,9 @@ class TorchRunner:
             if depth in found:
                 found[depth].append(self.model.normed(states).float().cpu().numpy())
 
-        for start in range(0, len(ids), chunk):
-            part = ids[start : start + chunk]
+        size = self.model.forward_size(len(ids), chunk)
+        for start in range(0, len(ids), size):
+            part = ids[start : start + size]
             at = self.length
             with watching(see, after if hidden else None):
                 self.model.advance(part, np.arange(at, at + len(part)), self.cache)

@@ -1,0 +1,196 @@
+"""A main model and a drafter with random weights of published shapes: seconds without a download.
+
+What the drafter selects means nothing then; how long it takes to select does, because the default scorer of the product
+runs (where a calibration ships for a drafter of that shape) or the nearest that needs no calibration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from agentctx.bench.shapes import Shape
+from agentctx.config import RunOptions
+from agentctx.errors import UsageError
+from agentctx.models import memory
+from agentctx.models.estimate import EstimateTokenizer
+from agentctx.pipeline.decide import UNCALIBRATED, scorer_of
+from agentctx.pipeline.services import Model
+from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.spec.engines import Device, RandomModule, load_random
+from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.choice import Choice
+from agentctx.spec.protocols import Drafter, Engine
+from agentctx.spec.scorers import make
+from agentctx.spec.scorers.base import Scorer, Shallow
+from agentctx.spec.scorers.calibration import shipped
+
+ENGINE = "torch"
+WARNING = "weights are random: seconds mean something, what is kept does not"
+CHATML = ChatFrame(
+    before_system="<|im_start|>system\n",
+    before_user="<|im_end|>\n<|im_start|>user\n",
+    after_user="<|im_end|>\n<|im_start|>assistant\n",
+)
+_GPU_CHUNK = 4096  # tokens per forward that must fit at least; the engine takes more where there is room
+_CPU_CHUNK = 512
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPair:
+    """`seed`: of the main model's weights; the drafter's is the next."""
+
+    main: Shape
+    drafter: Shape
+    seed: int = 0
+
+
+class RandomModel:
+    """A shape, and weights that are made when they are needed. Implements `pipeline.services.Model`."""
+
+    def __init__(self, shape: Shape, role: str, seed: int, module: RandomModule, tokenizer: Tokenizer) -> None:
+        self._shape = shape
+        self._role = role
+        self._seed = seed
+        self._module = module
+        self._engine: Engine | None = None
+        self.tokenizer = tokenizer
+        self.chat = CHATML
+        self.address: Address | None = None
+        self.engine = Choice(ENGINE, "--random-weights")
+
+    @cached_property
+    def info(self) -> ModelInfo:
+        shape = self._shape
+        name = f"random {shape.name}"
+        return ModelInfo(
+            name=name,
+            folder=f"{name} ({self._role})",
+            n_layers=shape.n_layers,
+            n_params=shape.n_params,
+            hidden_size=shape.hidden,
+            n_heads=shape.n_heads,
+            n_kv_heads=shape.n_kv_heads,
+            head_dim=shape.head_dim,
+            vocab_size=shape.vocab,
+            max_position=int(shape.config["max_position_embeddings"]),
+            tokenizer_digest=self.tokenizer.digest,
+            architecture="Qwen2ForCausalLM",
+            weights_digest=f"random {shape.name} {self._seed}",
+            tied=shape.tied,
+        )
+
+    def load_drafter(self, n_layers: int | None) -> Drafter:
+        return self._module.random_drafter(
+            self._shape.config, info=self.info, tokenizer=self.tokenizer, n_layers=n_layers, seed=self._seed
+        )
+
+    def load_engine(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._module.random_engine(
+                self._shape.config, info=self.info, tokenizer=self.tokenizer, chat=self.chat, seed=self._seed
+            )
+        return self._engine
+
+
+def random_pair_of(
+    pair: RandomPair, options: RunOptions, n_tokens: int, say: Callable[[str], None]
+) -> tuple[Model, Model, Scorer]:
+    """The main model, the drafter and the scorer; weights aren't made yet, but there is memory for them.
+
+    Raises:
+        UsageError: more layers, or more tokens, than the shapes have, or no such scorer.
+        EngineUnavailable: torch is missing, or the scorer is learned.
+        NotEnoughMemory: weights and the longest prompt don't fit.
+    """
+    most = int(pair.main.config["max_position_embeddings"])
+    if n_tokens > most:
+        raise UsageError(f"--tokens {n_tokens}: the shapes read {most}")
+    module, tokenizer = load_random(ENGINE), EstimateTokenizer()
+    main = RandomModel(pair.main, "main", pair.seed, module, tokenizer)
+    drafter = RandomModel(pair.drafter, "drafter", pair.seed + 1, module, tokenizer)
+    scorer, why = random_scorer(pair.drafter, options, drafter.info)
+    layers = scorer.depth(pair.drafter.n_layers)
+    place = module.device()
+    say(f"{WARNING}; {place.dtype} on {place.name}")
+    say(f"scorer {scorer.name} ({why}), {layers} of {pair.drafter.n_layers} layers of {drafter.info.name}")
+    _require_memory(main.info, drafter.info, layers, n_tokens, place, say)
+    return main, drafter, scorer
+
+
+def random_scorer(shape: Shape, options: RunOptions, info: ModelInfo) -> tuple[Scorer, str]:
+    """The scorer, and why. Without `--scorer`: what would run on trained weights of the shape, and costs the same here.
+
+    Raises UsageError or EngineUnavailable, see `scorer_of`.
+    """
+    known = shipped(shape.calibrated) if shape.calibrated is not None else None
+    if options.scorer is not None or options.calibration is not None or known is None:
+        fixed = options if options.scorer or options.calibration else replace(options, scorer=UNCALIBRATED)
+        scorer, why, _ = scorer_of(fixed, info)
+        return scorer, "it needs no calibration, and none ships for this shape" if fixed is not options else why
+    scorer = make("hybrid", known)
+    layers = options.drafter_layers
+    if layers is not None and layers > info.n_layers:
+        raise UsageError(f"--drafter-layers {layers}: {info.name} has {info.n_layers}")
+    why = f"calibrated for {known.drafter}, a drafter of this shape: it reads the same and costs the same"
+    return scorer if layers is None else Shallow(scorer, layers), why
+
+
+def _require_memory(
+    main: ModelInfo, drafter: ModelInfo, layers: int, n_tokens: int, place: Device, say: Callable[[str], None]
+) -> None:
+    """Of the pair together: both stay loaded. Raises NotEnoughMemory."""
+    on_gpu = place.free_bytes is not None
+    read = replace(drafter, n_layers=layers, n_params=_early(drafter, layers))
+    need = sum(_needed(info, n_tokens, place) for info in (main, read))
+    have = memory.Available(place.free_bytes, place.name) if on_gpu else memory.available()
+    what = f"{main.name} and {drafter.name} in {place.dtype} with {n_tokens} tokens"
+    for note in memory.require(need, have, what):
+        say(note)
+    if have.n_bytes is not None:
+        say(f"{what}: {need / 1e9:.1f} GB of memory are needed, {have.n_bytes / 1e9:.1f} GB are free ({have.source})")
+
+
+def _needed(info: ModelInfo, n_tokens: int, place: Device) -> int:
+    if place.free_bytes is None:
+        return memory.needed_bytes(info, n_tokens=n_tokens, chunk=_CPU_CHUNK)
+    # A GPU's kernels hold no scores of queries and keys.
+    weights, cache = info.n_params, 2 * info.n_layers * info.n_kv_heads * info.head_dim * n_tokens
+    states = 40 * min(_GPU_CHUNK, n_tokens) * info.hidden_size
+    return place.width * (weights + cache + states) + _GPU_LIBRARIES
+
+
+_GPU_LIBRARIES = 1_000_000_000  # CUDA's context, workspaces and fragments
+
+
+def _early(info: ModelInfo, layers: int) -> int:
+    """Parameters of the first layers, with embedding and head."""
+    outside = info.vocab_size * info.hidden_size * (1 if info.tied else 2)
+    return outside + (info.n_params - outside) * layers // info.n_layers
+
+
+def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
+    """For the JSON report."""
+    module = load_random(ENGINE)
+    place = module.device()
+    return {
+        "main": {"shape": pair.main.name, "n_params": pair.main.n_params, **pair.main.config},
+        "drafter": {"shape": pair.drafter.name, "n_params": pair.drafter.n_params, **pair.drafter.config},
+        "seed": pair.seed,
+        "dtype": place.dtype,
+        "device": place.kind,
+        "device_name": place.name,
+        "scorer": scorer.name,
+        "peak_device_bytes": module.peak_device_bytes(),
+        "note": WARNING,
+    }
+
+
+def said(facts: dict[str, Any]) -> tuple[str, ...]:
+    """For the text report."""
+    peak = facts["peak_device_bytes"]
+    held = f"; {peak / 1e9:.1f} GB of its memory at most" if peak is not None else ""
+    shapes = f"{facts['main']['shape']}, drafter {facts['drafter']['shape']}"
+    return (f"{facts['note']} ({shapes}, {facts['dtype']} on {facts['device_name']}, seed {facts['seed']}{held})",)

@@ -1,0 +1,93 @@
+"""Models of a given shape with random weights, made where they run: for measurements of seconds without any file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+import transformers
+
+from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.spec.engines import Device
+from agentctx.spec.engines.limits import layers_to_run
+from agentctx.spec.engines.torch import TorchDrafter, TorchEngine
+from agentctx.spec.engines.torch_capture import ATTENTION
+from agentctx.spec.engines.torch_model import TorchModel, choose_device, dtype_on, mapped, ready, wrap
+from agentctx.spec.engines.transformers_quiet import quiet
+
+SPREAD = 0.02  # what Qwen2 models are initialised with
+CUDA = "cuda"
+
+
+def device() -> Device:
+    where = choose_device()
+    dtype = dtype_on(where)
+    on_gpu = where == CUDA
+    return Device(
+        kind=where,
+        name=torch.cuda.get_device_name() if on_gpu else "CPU",
+        dtype=str(dtype).removeprefix("torch."),
+        width=torch.finfo(dtype).bits // 8,
+        free_bytes=int(torch.cuda.mem_get_info()[0]) if on_gpu else None,
+    )
+
+
+def peak_device_bytes() -> int | None:
+    """The most memory of the GPU that tensors have taken so far; None on a CPU."""
+    return int(torch.cuda.max_memory_allocated()) if choose_device() == CUDA else None
+
+
+def random_engine(
+    config: Mapping[str, Any], *, info: ModelInfo, tokenizer: Tokenizer, chat: ChatFrame, seed: int
+) -> TorchEngine:
+    """A main model of this configuration. The same seed gives the same weights on the same kind of device.
+
+    Raises EngineUnavailable (torch is too old, a shape it can't make) or NotEnoughMemory.
+    """
+    started = time.perf_counter()
+    model = random_model(config, info.name, seed)
+    return TorchEngine(info, tokenizer, chat, time.perf_counter() - started, model, frozenset())
+
+
+def random_drafter(
+    config: Mapping[str, Any], *, info: ModelInfo, tokenizer: Tokenizer, n_layers: int | None, seed: int
+) -> TorchDrafter:
+    """A drafter: the first `n_layers` layers (None = all); no others are made. Raises as `random_engine`."""
+    started = time.perf_counter()
+    layers = layers_to_run(info, n_layers)
+    model = random_model({**config, "num_hidden_layers": layers}, info.name, seed).first_layers(layers)
+    own = replace(info, n_layers=layers, n_params=model.n_params)
+    return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, frozenset())
+
+
+def random_model(config: Mapping[str, Any], name: str, seed: int) -> TorchModel:
+    """Normal weights, ones for norms, zeros for biases. transformers' own initialisation takes minutes for large ones,
+    and would make them on the CPU first."""
+    where = choose_device()
+    ready(where)
+    with mapped(name), quiet():
+        settings = transformers.AutoConfig.for_model(**config)
+        with torch.device("meta"):  # shapes without memory
+            module = transformers.AutoModelForCausalLM.from_config(
+                settings, dtype=dtype_on(where), attn_implementation=ATTENTION
+            )
+        module.to_empty(device=where)
+        module.tie_weights()  # making room for each parameter has cut the ties
+        # Its frequencies are computed, not stored: what lies in their place now means nothing.
+        module.model.rotary_emb = type(module.model.rotary_emb)(config=settings).to(where)
+        _fill(module, torch.Generator(where).manual_seed(seed))
+    return wrap(module.eval(), name)
+
+
+def _fill(module: Any, generator: Any) -> None:
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name.endswith("bias"):
+                parameter.zero_()
+            elif parameter.ndim == 1:
+                parameter.fill_(1)
+            else:
+                parameter.normal_(0, SPREAD, generator=generator)
