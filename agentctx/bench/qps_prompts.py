@@ -90,7 +90,7 @@ def _ready(root: Path, task: Task, options: RunOptions, main: Model, score: Scor
     chosen = fitter.at_positions(score(fitter))
     kept, _ = to_sparse(tokenized, chosen.selection.units, max_position=None)
     seconds = time.perf_counter() - started
-    params = SampleParams(max_new=options.max_new)
+    params = SampleParams(max_new=options.max_new, past_eos=True)  # no way has less to decode
     asks = {
         DENSE: Ask(tuple(np.asarray(tokenized.ids).tolist()), {}, (), params),
         SPARSE: replace(ask_for(kept, frozenset()), params=params),

@@ -24,7 +24,22 @@ from tests.fake_vllm import ANSWER, HANG, FakeVllm, is_sparse, serve_vllm
 from tests.trees import Repo
 from tests.unit.models.tiny_models import make_tiny
 
-SMALL = ("--tokens", "1500", "--keep", "0.4", "--requests", "3", "--rate", "50", "--rate", "100", "--max-tokens", "2")
+SMALL = (
+    "--tokens",
+    "1500",
+    "--keep",
+    "0.4",
+    "--requests",
+    "3",
+    "--seconds",
+    "0",
+    "--rate",
+    "50",
+    "--rate",
+    "100",
+    "--max-tokens",
+    "2",
+)
 KEY = "sk-proj-THISISTHEKEY0123456789abcdef"
 GITHUB = "ghp_" + "a1B2c3D4e5" * 4
 Done = tuple[int, str, str]
@@ -110,7 +125,22 @@ def test_both_ways_at_every_rate(qps: Qps, vllm: FakeVllm, model: Path) -> None:
 
 
 def test_a_second_run_has_other_salts(qps: Qps, vllm: FakeVllm, model: Path) -> None:
-    args = ("--url", vllm.url, "--model", model, "--tokens", "1500", "--keep", "0.4", "--rate", "50", "--requests", "1")
+    args = (
+        "--url",
+        vllm.url,
+        "--model",
+        model,
+        "--tokens",
+        "1500",
+        "--keep",
+        "0.4",
+        "--rate",
+        "50",
+        "--requests",
+        "1",
+        "--seconds",
+        "0",
+    )
     for _ in range(2):
         assert qps(*args, "--prompts", "1")[0] == 0
     assert len({body["cache_salt"] for body in vllm.bodies}) == len(vllm.bodies) == 8
@@ -146,7 +176,20 @@ def test_timeouts_are_counted_and_a_server_that_is_stuck_ends_it(qps: Qps, vllm:
         return 500 if is_sparse(body) else HANG
 
     vllm.behave = behave
-    args = ("--rate", "50", "--requests", "2", "--timeout", "0.4", "--tokens", "1500", "--keep", "0.4")
+    args = (
+        "--rate",
+        "50",
+        "--requests",
+        "2",
+        "--seconds",
+        "0",
+        "--timeout",
+        "0.4",
+        "--tokens",
+        "1500",
+        "--keep",
+        "0.4",
+    )
     found = as_json(qps("--url", vllm.url, "--model", model, *args, "--prompts", "1", "--format", "json"))
     dense, sparse = found["rows"]
     assert (dense["sent"], dense["timeouts"], dense["answered"], dense["ttft_median_s"]) == (2, 2, 0, None)

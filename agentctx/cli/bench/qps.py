@@ -53,14 +53,14 @@ RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0),
-    default=0,
+    default=60,
     show_default=True,
     help="Hold each rate for so long, at least: with more requests where --requests are sent sooner.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    default=60,
+    default=30,
     show_default=True,
     help="Seconds for a whole answer, from when its request was due.",
 )

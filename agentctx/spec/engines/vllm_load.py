@@ -42,7 +42,7 @@ class VllmLoad:
     server: VllmServer
 
     async def read(self, ask: Ask, salt: str) -> Streamed:
-        """One answer of exactly `ask.params.max_new` tokens. When it is cancelled its connection closes, and the server
+        """One answer. When it is cancelled its connection closes, and the server
         gives the request up.
 
         Args:
@@ -96,7 +96,7 @@ async def open_load(server: VllmServer, read_seconds: float) -> AsyncIterator[Vl
 
 
 def _body(served_model: str, ask: Ask, salt: str) -> dict[str, Any]:
-    """Every answer has the same length, so that no way has less to decode; and no ids come back."""
+    """No ids come back."""
     body = body_of(served_model, ask)
-    extra = {**body["extra_body"], "ignore_eos": True, "return_token_ids": False, "cache_salt": salt}
+    extra = {**body["extra_body"], "return_token_ids": False, "cache_salt": salt}
     return {**body, "stream": True, "stream_options": {"include_usage": True}, "extra_body": extra}

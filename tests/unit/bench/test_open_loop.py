@@ -34,7 +34,9 @@ from tests.fake_vllm import (
 )
 
 PATIENT, SHORT = 60.0, 0.3  # seconds
-ASK = Ask((1, 2, 3), {"specprefill_spans": [0, 2, 5, 6], "specprefill_len": 6}, (), SampleParams(max_new=2))
+ASK = Ask(
+    (1, 2, 3), {"specprefill_spans": [0, 2, 5, 6], "specprefill_len": 6}, (), SampleParams(max_new=2, past_eos=True)
+)
 
 
 @pytest.fixture
