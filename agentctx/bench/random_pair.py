@@ -116,7 +116,7 @@ def random_pair_of(
     place = module.device()
     say(f"{WARNING}; {place.dtype} on {place.name}")
     say(f"scorer {scorer.name} ({why}), {layers} of {pair.drafter.n_layers} layers of {drafter.info.name}")
-    _require_memory(main.info, drafter.info, layers, n_tokens, place, say)
+    _require_memory(main.info, drafter.info, n_tokens, place, say)
     return main, drafter, scorer
 
 
@@ -139,12 +139,11 @@ def random_scorer(shape: Shape, options: RunOptions, info: ModelInfo) -> tuple[S
 
 
 def _require_memory(
-    main: ModelInfo, drafter: ModelInfo, layers: int, n_tokens: int, place: Device, say: Callable[[str], None]
+    main: ModelInfo, drafter: ModelInfo, n_tokens: int, place: Device, say: Callable[[str], None]
 ) -> None:
     """Of the pair together: both stay loaded. Raises NotEnoughMemory."""
     on_gpu = place.free_bytes is not None
-    read = replace(drafter, n_layers=layers, n_params=_early(drafter, layers))
-    need = sum(_needed(info, n_tokens, place) for info in (main, read))
+    need = sum(_needed(info, n_tokens, place) for info in (main, drafter))
     have = memory.Available(place.free_bytes, place.name) if on_gpu else memory.available()
     what = f"{main.name} and {drafter.name} in {place.dtype} with {n_tokens} tokens"
     for note in memory.require(need, have, what):
@@ -163,12 +162,6 @@ def _needed(info: ModelInfo, n_tokens: int, place: Device) -> int:
 
 
 _GPU_LIBRARIES = 1_000_000_000  # CUDA's context, workspaces and fragments
-
-
-def _early(info: ModelInfo, layers: int) -> int:
-    """Parameters of the first layers, with embedding and head."""
-    outside = info.vocab_size * info.hidden_size * (1 if info.tied else 2)
-    return outside + (info.n_params - outside) * layers // info.n_layers
 
 
 def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:

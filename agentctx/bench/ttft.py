@@ -135,8 +135,8 @@ def _load(request: Request, services: Services, say: Say) -> _Loaded:
         main, drafter, scorer = random_pair_of(request.random, request.options, most, say)
     else:
         main, drafter, scorer = pair_of("bench ttft", request.options, most, services, say)
-    layers = scorer.depth(drafter.info.n_layers)
-    made = _Loaded(main.load_engine(), drafter.load_drafter(layers), scorer, main, drafter.info.weights_digest)
+    # All layers, though not all run: a scorer that reads a share of them must know how many there are.
+    made = _Loaded(main.load_engine(), drafter.load_drafter(None), scorer, main, drafter.info.weights_digest)
     ids = np.asarray(made.engine.tokenizer.encode("x = 1\n" * WARM_UP)[0][:WARM_UP], np.int32)
     made.engine.prefill(SparsePrompt(ids, np.arange(len(ids), dtype=np.int32), len(ids)))
     return made
