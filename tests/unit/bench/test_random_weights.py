@@ -187,5 +187,5 @@ def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list
 
 
 def test_other_engines_make_no_random_models() -> None:
-    with pytest.raises(EngineUnavailable, match="choose one of: torch|makes no models"):
+    with pytest.raises(EngineUnavailable, match=r"makes no models"):
         load_random("mlx")
