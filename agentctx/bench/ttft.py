@@ -135,8 +135,8 @@ def _load(request: Request, services: Services, say: Say) -> _Loaded:
         main, drafter, scorer = random_pair_of(request.random, request.options, most, say)
     else:
         main, drafter, scorer = pair_of("bench ttft", request.options, most, services, say)
-    # All layers, though not all run: a scorer that reads a share of them must know how many there are.
-    made = _Loaded(main.load_engine(), drafter.load_drafter(None), scorer, main, drafter.info.weights_digest)
+    layers = scorer.depth(drafter.info.n_layers)
+    made = _Loaded(main.load_engine(), drafter.load_drafter(layers), scorer, main, drafter.info.weights_digest)
     ids = np.asarray(made.engine.tokenizer.encode("x = 1\n" * WARM_UP)[0][:WARM_UP], np.int32)
     made.engine.prefill(SparsePrompt(ids, np.arange(len(ids), dtype=np.int32), len(ids)))
     return made
@@ -187,7 +187,7 @@ def _row(request: Request, loaded: _Loaded, tokens: int, keep: float, state: str
         spread=(round(min(ratios), 4), round(max(ratios), 4)),
         kept=own[0].kept,
         known=own[0].known,
-        layers=loaded.scorer.depth(info.n_layers),
+        layers=loaded.scorer.depth(info.whole_layers),
     )
 
 

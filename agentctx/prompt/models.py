@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,16 @@ class ModelInfo:
     architecture: str
     weights_digest: str = ""  # tells one set of weights from another; '' where there are no files
     tied: bool = True  # the output head is the embedding; else `n_params` counts both
+    of_layers: int = 0  # of the model that this is the beginning of; 0: it is whole
+
+    @property
+    def whole_layers(self) -> int:
+        """Of the whole model: shares of a model's depth count from them."""
+        return self.of_layers or self.n_layers
+
+    def beginning(self, n_layers: int, n_params: int) -> ModelInfo:
+        """Of its first layers."""
+        return replace(self, n_layers=n_layers, n_params=n_params, of_layers=self.whole_layers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def score_in_windows(
 
 def windows_finding(info: ModelInfo, tokenizer: Tokenizer, tokenized: TokenizedPrompt, scorer: Scorer) -> list[Finding]:
     """What `score_in_windows` says of a prompt, without scoring it."""
-    reading, _ = scorer.begin(Asked(tokenized, tokenizer, info.n_layers))
+    reading, _ = scorer.begin(Asked(tokenized, tokenizer, info.whole_layers))
     if reading.room(tokenized.n_tokens) <= info.max_position:
         return []
     return [_said(info, tokenized, _planned(info, tokenized, reading))]

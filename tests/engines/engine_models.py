@@ -18,7 +18,7 @@ from agentctx.spans import ByteSpan
 from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import EOS, VOCAB_SIZE, ByteTokenizer
 from agentctx.spec.protocols import Drafter, ModelInfo
-from agentctx.spec.scorers.base import Asked, Scorer
+from agentctx.spec.scorers.base import Asked, Scorer, Shallow
 from agentctx.spec.scorers.published import SpecPrefill
 
 COMMON: dict[str, Any] = {
@@ -38,9 +38,14 @@ COMMON: dict[str, Any] = {
 def score(drafter: Drafter, prompt: TokenizedPrompt, scorer: Scorer | None = None, *, chunk: int = 512) -> TokenScores:
     """What `windows.score_in_windows` does with a prompt that fits, with chunks of any size."""
     scorer = scorer or SpecPrefill()
-    reading, scoring = scorer.begin(Asked(prompt, drafter.tokenizer, drafter.info.n_layers))
+    reading, scoring = scorer.begin(Asked.of(drafter, prompt))
     facts = drafter.read(prompt.ids, replace(reading, chunk=chunk), scoring)
     return TokenScores(scoring.values(), "d", scorer.name, facts.n_layers, facts.seconds, facts.n_steps)
+
+
+def first(layers: int) -> Scorer:
+    """SpecPrefill on the first layers."""
+    return Shallow(SpecPrefill(), layers)
 
 
 def build(folder: Path, model_type: str, **extra: Any) -> Path:

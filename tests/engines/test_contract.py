@@ -16,6 +16,7 @@ from agentctx.spec import engines
 from agentctx.spec.engines.byte_tokenizer import END_OF_TURN, EOS
 from agentctx.spec.protocols import Drafter, Engine, SampleParams
 from agentctx.spec.reading import Aside, Group, Reading, Reduce, Rows, tokens
+from agentctx.spec.scorers import make
 from agentctx.spec.scorers.base import Shallow
 from agentctx.spec.scorers.published import SpecPrefill
 
@@ -312,3 +313,16 @@ def test_load_is_timed(engine: Engine, make_drafter: Callable[..., Drafter], fol
     assert engine.load_seconds > 0
     assert make_drafter().load_seconds > 0
     assert engine.caps.keeps_positions
+
+
+@pytest.mark.parametrize("name", ["early-exit", "selective-icr", "gemfilter", "claa", "specpc"])
+def test_a_share_of_the_layers_is_one_of_the_whole_model(make_drafter: Callable[..., Drafter], name: str) -> None:
+    """Only the layers that a scorer reads are loaded, as the pipeline does it; the share isn't taken twice."""
+    scorer = make(name, None)
+    whole = make_drafter()
+    depth = scorer.depth(whole.info.n_layers)
+    cut = make_drafter(depth)
+    assert (cut.info.n_layers, cut.info.whole_layers) == (depth, whole.info.n_layers)
+    expected, found = (score(drafter, tokenized(IDS), scorer) for drafter in (whole, cut))
+    assert found.n_layers == expected.n_layers == depth
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=1e-5)

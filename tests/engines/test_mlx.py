@@ -13,7 +13,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_models import COMMON, DAMAGES, KEPT, build, describe, harm, oracle_of, prompt_ids, score, sparse, tokenized
+from engine_models import (
+    COMMON,
+    DAMAGES,
+    KEPT,
+    build,
+    describe,
+    first,
+    harm,
+    oracle_of,
+    prompt_ids,
+    score,
+    sparse,
+    tokenized,
+)
 
 from agentctx.errors import EngineUnavailable, ModelUnavailable
 from agentctx.models import info as model_info
@@ -184,7 +197,7 @@ def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[Bas
     session = engine.prefill(sparse(IDS, KEPT))
     before, more = session.logits, session.extend([1, 2, 3])
     drafter = engines.load_drafting("mlx").drafter_from(engine, 2)
-    scores = score(drafter, tokenized(IDS)).values
+    scores = score(drafter, tokenized(IDS), first(2)).values
     layer = engine.model.module.model.layers[1]
     whole, state = layer.mlp, _state(engine.model.module)
     layer.mlp = Failing(error)
@@ -192,14 +205,14 @@ def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[Bas
     with pytest.raises(expected, match="on the way"):
         engine.prefill(sparse(IDS, KEPT), chunk=8)
     with pytest.raises(expected, match="on the way"):
-        score(drafter, tokenized(IDS))
+        score(drafter, tokenized(IDS), first(2))
     with pytest.raises(expected, match="on the way"):
         session.sample(2, SampleParams(max_new=4, temperature=1.0))
     layer.mlp = whole
     assert _state(engine.model.module) == state
     np.testing.assert_array_equal(session.extend([1, 2, 3]), more)
     np.testing.assert_array_equal(engine.prefill(sparse(IDS, KEPT)).logits, before)
-    np.testing.assert_array_equal(score(drafter, tokenized(IDS)).values, scores)
+    np.testing.assert_array_equal(score(drafter, tokenized(IDS), first(2)).values, scores)
 
 
 def _state(module: Any) -> list[tuple[Any, ...]]:
@@ -210,7 +223,7 @@ def _state(module: Any) -> list[tuple[Any, ...]]:
 def test_reading_touches_no_module_of_the_engine(engine: Any) -> None:
     before = _state(engine.model.module)
     drafter = engines.load_drafting("mlx").drafter_from(engine, 2)
-    score(drafter, tokenized(IDS))
+    score(drafter, tokenized(IDS), first(2))
     assert _state(engine.model.module) == before
     assert len(engine.model.module.layers) == 3
     assert drafter.info.n_layers == 2
@@ -342,7 +355,7 @@ assert not {{"mlx", "mlx.core", "mlx_lm"}} & set(sys.modules)
 load = engines.load("mlx").load_engine
 engine = load(folder, "t", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder))
 engine.prefill(sparse(prompt_ids(96), KEPT)).sample(2, SampleParams(max_new=3))
-score(engines.load_drafting("mlx").drafter_from(engine, 1), tokenized(prompt_ids(96)))
+score(engines.load_drafting("mlx").drafter_from(engine, 1), tokenized(prompt_ids(96)), first(1))
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -19,6 +19,7 @@ from engine_models import (
     Oracle,
     build,
     describe,
+    first,
     harm,
     oracle_of,
     prompt_ids,
@@ -442,7 +443,7 @@ def engine(tmp_path: Path) -> Any:
 def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[BaseException]) -> None:
     before = engine.prefill(sparse(IDS, KEPT)).logits
     drafter = engines.load_drafting("torch").drafter_from(engine, 2)
-    scores = score(drafter, tokenized(IDS)).values
+    scores = score(drafter, tokenized(IDS), first(2)).values
     state = _state(engine.model.module)
 
     def fail(*_: Any) -> None:
@@ -453,11 +454,11 @@ def test_an_error_on_the_way_leaves_the_model_clean(engine: Any, error: type[Bas
     with pytest.raises(expected, match="on the way"):
         engine.prefill(sparse(IDS, KEPT), chunk=8)
     with pytest.raises(expected, match="on the way"):
-        score(drafter, tokenized(IDS))
+        score(drafter, tokenized(IDS), first(2))
     handle.remove()
     assert _state(engine.model.module) == state
     np.testing.assert_array_equal(engine.prefill(sparse(IDS, KEPT)).logits, before)
-    np.testing.assert_array_equal(score(drafter, tokenized(IDS)).values, scores)
+    np.testing.assert_array_equal(score(drafter, tokenized(IDS), first(2)).values, scores)
 
 
 def test_an_error_while_sampling_leaves_the_session_clean(engine: Any) -> None:
@@ -566,7 +567,7 @@ assert "torch" not in sys.modules and "transformers" not in sys.modules
 load = engines.load("torch").load_engine
 engine = load(folder, "t", tokenizer=ByteTokenizer(), chat=ChatFrame(), info=describe(folder))
 engine.prefill(sparse(prompt_ids(96), KEPT)).sample(2, SampleParams(max_new=3))
-score(engines.load_drafting("torch").drafter_from(engine, 1), tokenized(prompt_ids(96)))
+score(engines.load_drafting("torch").drafter_from(engine, 1), tokenized(prompt_ids(96)), first(1))
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentctx.prompt import Float32, Int32, SparsePrompt, Tokenizer, readonly
@@ -114,7 +114,7 @@ def load_drafter(
     layers = layers_to_run(info, n_layers)
     model = load(folder, name, info, n_layers=layers)
     eos = eos_ids(folder, read_config(folder), tokenizer)
-    own = replace(info, n_layers=layers, n_params=model.n_params)
+    own = info.beginning(layers, model.n_params)
     return MlxDrafter(own, tokenizer, time.perf_counter() - started, model, eos)
 
 
@@ -122,5 +122,5 @@ def drafter_from(engine: MlxEngine, n_layers: int | None = None) -> MlxDrafter:
     """A drafter on the engine's own weights (no second copy), of its first `n_layers` layers (None = all)."""
     layers = layers_to_run(engine.info, n_layers)
     model = engine.model.first_layers(layers)
-    info = replace(engine.info, n_layers=layers, n_params=model.n_params)
+    info = engine.info.beginning(layers, model.n_params)
     return MlxDrafter(info, engine.tokenizer, 0.0, model, engine.eos)

@@ -186,7 +186,7 @@ def load_drafter(
 def drafter_from(engine: ReferenceEngine, n_layers: int | None = None) -> ReferenceDrafter:
     """A drafter on the engine's own weights, of its first `n_layers` layers (None = all)."""
     n_layers = layers_to_run(engine.info, n_layers)
-    info = replace(engine.info, n_layers=n_layers)
+    info = engine.info.beginning(n_layers, engine.info.n_params)
     return ReferenceDrafter(info, engine.tokenizer, 0.0, engine.decoder, engine.eos)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,7 @@ def load_drafter(
     layers = layers_to_run(info, n_layers)
     model = load_model(folder, name, n_layers=None if n_layers is None else layers, device=device)
     eos = eos_ids(folder, read_config(folder), tokenizer)
-    own = replace(info, n_layers=layers, n_params=model.n_params)
+    own = info.beginning(layers, model.n_params)
     return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, eos)
 
 
@@ -157,5 +157,5 @@ def drafter_from(engine: TorchEngine, n_layers: int | None = None) -> TorchDraft
     """A drafter on the engine's own weights (no second copy), of its first `n_layers` layers (None = all)."""
     layers = layers_to_run(engine.info, n_layers)
     model = engine.model.first_layers(layers)
-    info = replace(engine.info, n_layers=layers, n_params=model.n_params)
+    info = engine.info.beginning(layers, model.n_params)
     return TorchDrafter(info, engine.tokenizer, 0.0, model, engine.eos)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -59,7 +58,7 @@ def random_drafter(
     started = time.perf_counter()
     layers = layers_to_run(info, n_layers)
     model = random_model({**config, "num_hidden_layers": layers}, info.name, seed).first_layers(layers)
-    own = replace(info, n_layers=layers, n_params=model.n_params)
+    own = info.beginning(layers, model.n_params)
     return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, frozenset())
 
 

@@ -76,7 +76,8 @@ MEAN = Aggregate()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
-    """A prompt, the tokenizer that made its tokens, and how many layers the drafter has."""
+    """A prompt, the tokenizer that made its tokens, and how many layers the drafter's model has: all of them where only
+    the first are loaded, since scorers read a share of the whole."""
 
     prompt: TokenizedPrompt
     tokenizer: Tokenizer
@@ -84,7 +85,7 @@ class Asked:
 
     @classmethod
     def of(cls, drafter: Drafter, prompt: TokenizedPrompt) -> Asked:
-        return cls(prompt, drafter.tokenizer, drafter.info.n_layers)
+        return cls(prompt, drafter.tokenizer, drafter.info.whole_layers)
 
 
 class AttentionOnly:
