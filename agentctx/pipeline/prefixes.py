@@ -28,7 +28,7 @@ from agentctx.spec.scorers.queries import failing_units
 FOLDER = "drafter"
 CAP = 2 << 30  # bytes of all files
 MEMORY_CAP = 512 << 20  # bytes of the prefixes that are held in memory
-MEMO_VERSION = 1  # of the scorers: another one computes other values
+MEMO_VERSION = 2  # of the scorers: another one computes other values
 _VALUES = ".npy"
 
 
