@@ -94,16 +94,21 @@ class LocalModel:
     def _require_memory(self, n_layers: int | None, what: str, engine: str) -> None:
         """Refuse before loading what can't fit; say so where that can't be known."""
         from agentctx.models import memory
+        from agentctx.spec.engines import gpu_of
 
         weight_bytes = self._weight_bytes(engine)
         if weight_bytes is None:
             self._say(f"loading {what} {self.info.name}: {engine} sees to memory by itself")
             return
         loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
-        need, have = (
-            memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=weight_bytes),
-            memory.available(),
-        )
+        gpu = gpu_of(engine)
+        if gpu is None:
+            need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=weight_bytes)
+            have = memory.available()
+        else:
+            width = gpu.width
+            need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=width, cache_bytes=width)
+            have = memory.Available(gpu.free_bytes, gpu.name)
         notes = memory.require(need, have, f"{what} {self.info.name}")
         free = f"{have.n_bytes / 1e9:.1f} GB are free" if have.n_bytes is not None else "; ".join(notes)
         self._say(f"loading {what} {self.info.name}: it needs {need / 1e9:.1f} GB of memory, {free}")

@@ -221,6 +221,18 @@ def load_random(name: str) -> RandomModule:
     return cast(RandomModule, _import(name, entry, entry.randomizer))
 
 
+def gpu_of(name: str) -> Device | None:
+    """The GPU that engine `name` loads plain folders onto here; None: it loads them into main memory, or sees to it by
+    itself. Imports the packages of an engine that may have one.
+
+    Raises EngineUnavailable: unknown, or a package is missing.
+    """
+    if _entry(name).randomizer is None:
+        return None
+    place = load_random(name).device()
+    return place if place.free_bytes is not None else None
+
+
 def exporting() -> tuple[str, ...]:
     """The engines that run exports."""
     return tuple(name for name, entry in ENGINES.items() if entry.exporter is not None)
