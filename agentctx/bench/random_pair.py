@@ -19,7 +19,7 @@ from agentctx.models.estimate import EstimateTokenizer
 from agentctx.pipeline.decide import UNCALIBRATED, scorer_of
 from agentctx.pipeline.services import Model
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.spec.engines import Device, RandomModule, load_random
+from agentctx.spec.engines import Device, RandomModule, load_device, load_random
 from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.choice import Choice
 from agentctx.spec.protocols import Drafter, Engine
@@ -113,7 +113,7 @@ def random_pair_of(
     drafter = RandomModel(pair.drafter, "drafter", pair.seed + 1, module, tokenizer)
     scorer, why = random_scorer(pair.drafter, options, drafter.info)
     layers = scorer.depth(pair.drafter.n_layers)
-    place = module.device()
+    place = load_device(ENGINE).device()
     say(f"{WARNING}; {place.dtype} on {place.name}")
     say(f"scorer {scorer.name} ({why}), {layers} of {pair.drafter.n_layers} layers of {drafter.info.name}")
     _require_memory(main.info, drafter.info, n_tokens, place, say)
@@ -166,8 +166,8 @@ _GPU_LIBRARIES = 1_000_000_000  # CUDA's context, workspaces and fragments
 
 def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
     """For the JSON report."""
-    module = load_random(ENGINE)
-    place = module.device()
+    devices = load_device(ENGINE)
+    place = devices.device()
     return {
         "main": {"shape": pair.main.name, "n_params": pair.main.n_params, **pair.main.config},
         "drafter": {"shape": pair.drafter.name, "n_params": pair.drafter.n_params, **pair.drafter.config},
@@ -176,7 +176,7 @@ def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
         "device": place.kind,
         "device_name": place.name,
         "scorer": scorer.name,
-        "peak_device_bytes": module.peak_device_bytes(),
+        "peak_device_bytes": devices.peak_device_bytes(),
         "note": WARNING,
     }
 

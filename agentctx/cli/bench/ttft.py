@@ -101,6 +101,6 @@ def _of_pair(pair: RandomPair, options: RunOptions) -> RunOptions:
 
 def _on_gpu(pair: RandomPair | None) -> bool:
     from agentctx.bench.random_pair import ENGINE
-    from agentctx.spec.engines import load_random
+    from agentctx.spec.engines import gpu_of
 
-    return pair is not None and load_random(ENGINE).device().free_bytes is not None
+    return pair is not None and gpu_of(ENGINE) is not None

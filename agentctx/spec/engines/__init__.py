@@ -81,14 +81,18 @@ class Device:
     free_bytes: int | None
 
 
-class RandomModule(Protocol):
-    """What the module offers that makes an engine's models with random weights, for measurements."""
+class DeviceModule(Protocol):
+    """What the module offers that knows where an engine runs models."""
 
     def device(self) -> Device:
-        """Where the models would run."""
+        """Where they would run here."""
 
     def peak_device_bytes(self) -> int | None:
         """The most that was taken of the GPU's memory; None on a CPU."""
+
+
+class RandomModule(Protocol):
+    """What the module offers that makes an engine's models with random weights, for measurements."""
 
     def random_engine(
         self, config: Mapping[str, Any], *, info: ModelInfo, tokenizer: Tokenizer, chat: ChatFrame, seed: int
@@ -108,6 +112,7 @@ class EngineEntry:
     extra: str | None = None  # of agentctx, that installs them
     drafts_with: str | None = None  # the engine that runs its drafters; None = itself
     exporter: str | None = None  # the module whose `export` writes the form that it runs; None = it runs any folder
+    device: str | None = None  # the module that knows where it runs models; None: in main memory, or on others' devices
     randomizer: str | None = None  # the module that makes models with random weights
     takes_text: bool = False  # a server: text goes in, no weights are loaded here
     connects: bool = False  # with an address: to a server that takes token ids
@@ -119,6 +124,7 @@ ENGINES: dict[str, EngineEntry] = {
         "agentctx.spec.engines.torch",
         ("torch", "transformers", "safetensors"),
         "torch",
+        device="agentctx.spec.engines.torch_device",
         randomizer="agentctx.spec.engines.torch_random",
     ),
     "mlx": EngineEntry(
@@ -221,15 +227,26 @@ def load_random(name: str) -> RandomModule:
     return cast(RandomModule, _import(name, entry, entry.randomizer))
 
 
+def load_device(name: str) -> DeviceModule:
+    """The module that knows where engine `name` runs models.
+
+    Raises EngineUnavailable: unknown, it has no choice of devices, or a package is missing.
+    """
+    entry = _entry(name)
+    if entry.device is None:
+        raise EngineUnavailable(f"engine {name} has no choice of devices")
+    return cast(DeviceModule, _import(name, entry, entry.device))
+
+
 def gpu_of(name: str) -> Device | None:
     """The GPU that engine `name` loads plain folders onto here; None: it loads them into main memory, or sees to it by
     itself. Imports the packages of an engine that may have one.
 
     Raises EngineUnavailable: unknown, or a package is missing.
     """
-    if _entry(name).randomizer is None:
+    if _entry(name).device is None:
         return None
-    place = load_random(name).device()
+    place = load_device(name).device()
     return place if place.free_bytes is not None else None
 
 

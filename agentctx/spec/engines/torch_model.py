@@ -24,6 +24,7 @@ from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
 from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
+from agentctx.spec.engines.torch_device import choose_device, dtype_on
 from agentctx.spec.engines.torch_layers import MASKS_BY_TYPE, LayerKind, attention_masks, layer_kinds
 from agentctx.spec.engines.torch_rope import held, short_reach
 from agentctx.spec.engines.transformers_quiet import quiet
@@ -191,15 +192,6 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
     device = device or choose_device()
     ready(device)
     return wrap(_read_weights(folder, name, n_layers, device).eval(), name)
-
-
-def choose_device() -> str:
-    return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def dtype_on(device: str) -> Any:
-    """What weights and keys are held in."""
-    return torch.bfloat16 if device.startswith("cuda") else torch.float32
 
 
 def ready(device: str) -> None:

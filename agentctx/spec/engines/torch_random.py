@@ -10,33 +10,14 @@ import torch
 import transformers
 
 from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
-from agentctx.spec.engines import Device
 from agentctx.spec.engines.limits import layers_to_run
 from agentctx.spec.engines.torch import TorchDrafter, TorchEngine
 from agentctx.spec.engines.torch_capture import ATTENTION
-from agentctx.spec.engines.torch_model import TorchModel, choose_device, dtype_on, mapped, ready, wrap
+from agentctx.spec.engines.torch_device import choose_device, dtype_on
+from agentctx.spec.engines.torch_model import TorchModel, mapped, ready, wrap
 from agentctx.spec.engines.transformers_quiet import quiet
 
 SPREAD = 0.02  # what Qwen2 models are initialised with
-CUDA = "cuda"
-
-
-def device() -> Device:
-    where = choose_device()
-    dtype = dtype_on(where)
-    on_gpu = where == CUDA
-    return Device(
-        kind=where,
-        name=torch.cuda.get_device_name() if on_gpu else "CPU",
-        dtype=str(dtype).removeprefix("torch."),
-        width=torch.finfo(dtype).bits // 8,
-        free_bytes=int(torch.cuda.mem_get_info()[0]) if on_gpu else None,
-    )
-
-
-def peak_device_bytes() -> int | None:
-    """The most memory of the GPU that tensors have taken so far; None on a CPU."""
-    return int(torch.cuda.max_memory_allocated()) if choose_device() == CUDA else None
 
 
 def random_engine(

@@ -16,7 +16,7 @@ from agentctx.config import RunOptions
 from agentctx.errors import EngineUnavailable, NotEnoughMemory, UsageError
 from agentctx.models.memory import Available
 from agentctx.prompt import ModelInfo
-from agentctx.spec.engines import load_random
+from agentctx.spec.engines import load_device, load_random
 from tests.trees import Repo
 from tests.unit.bench.test_fidelity import CODE
 
@@ -141,7 +141,7 @@ class TestOnTorch:
             random_pair_of(TINY, RunOptions(), 256, print)
 
     def test_a_gpu_counts_sixteen_bits_and_its_own_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        module = load_random("torch")
+        module = load_device("torch")
         gpu = replace(module.device(), kind="cuda", name="a GPU", dtype="bfloat16", width=2, free_bytes=80 * 10**9)
         monkeypatch.setattr(module, "device", lambda: gpu)
         pair = RandomPair(*parse_shapes("qwen2.5-32b"))

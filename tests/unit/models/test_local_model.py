@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentctx.cli.services import LocalModel
-from agentctx.errors import NotEnoughMemory
+from agentctx.errors import EngineUnavailable, NotEnoughMemory
 from agentctx.models.folder import ModelFolder
 from agentctx.models.memory import Available
 from agentctx.prompt import ModelInfo
@@ -64,6 +64,8 @@ def test_a_gpu_holds_half_of_it_and_main_memory_does_not_count(places: dict[str,
 @pytest.mark.parametrize("name", ["mlx", "openvino", "vllm", "reference"])
 def test_engines_without_a_gpu_of_their_own_choice(name: str) -> None:
     assert engines.gpu_of(name) is None
+    with pytest.raises(EngineUnavailable, match="no choice of devices"):
+        engines.load_device(name)
 
 
 def test_torch_on_a_cpu_has_none() -> None:
