@@ -16,26 +16,19 @@ from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.models import memory
 from agentctx.models.estimate import EstimateTokenizer
-from agentctx.pipeline.decide import UNCALIBRATED, scorer_of
+from agentctx.pipeline.decide import scorer_of
 from agentctx.pipeline.services import Model
-from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
+from agentctx.prompt import ModelInfo, Tokenizer
 from agentctx.spec.engines import Device, RandomModule, load_device, load_random
 from agentctx.spec.engines.address import Address
+from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
 from agentctx.spec.engines.choice import Choice
 from agentctx.spec.protocols import Drafter, Engine
-from agentctx.spec.scorers import make
-from agentctx.spec.scorers.base import Scorer, Shallow
+from agentctx.spec.scorers.base import Scorer
 from agentctx.spec.scorers.calibration import shipped
 
 ENGINE = "torch"
 WARNING = "weights are random: seconds mean something, what is kept does not"
-CHATML = ChatFrame(
-    before_system="<|im_start|>system\n",
-    before_user="<|im_end|>\n<|im_start|>user\n",
-    after_user="<|im_end|>\n<|im_start|>assistant\n",
-)
-_GPU_CHUNK = 4096  # tokens per forward that must fit at least; the engine takes more where there is room
-_CPU_CHUNK = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +50,7 @@ class RandomModel:
         self._module = module
         self._engine: Engine | None = None
         self.tokenizer = tokenizer
-        self.chat = CHATML
+        self.chat = BYTE_CHAT
         self.address: Address | None = None
         self.engine = Choice(ENGINE, "--random-weights")
 
@@ -125,43 +118,29 @@ def random_scorer(shape: Shape, options: RunOptions, info: ModelInfo) -> tuple[S
 
     Raises UsageError or EngineUnavailable, see `scorer_of`.
     """
+    if options.scorer is not None or options.calibration is not None:
+        return scorer_of(options, info)[:2]
+    scorer, _, _ = scorer_of(options, replace(info, weights_digest=shape.calibrated or info.weights_digest))
     known = shipped(shape.calibrated) if shape.calibrated is not None else None
-    if options.scorer is not None or options.calibration is not None or known is None:
-        fixed = options if options.scorer or options.calibration else replace(options, scorer=UNCALIBRATED)
-        scorer, why, _ = scorer_of(fixed, info)
-        return scorer, "it needs no calibration, and none ships for this shape" if fixed is not options else why
-    scorer = make("hybrid", known)
-    layers = options.drafter_layers
-    if layers is not None and layers > info.n_layers:
-        raise UsageError(f"--drafter-layers {layers}: {info.name} has {info.n_layers}")
-    why = f"calibrated for {known.drafter}, a drafter of this shape: it reads the same and costs the same"
-    return scorer if layers is None else Shallow(scorer, layers), why
+    if known is None:
+        return scorer, "it needs no calibration, and none ships for this shape"
+    return scorer, f"calibrated for {known.drafter}, a drafter of this shape: it reads the same and costs the same"
 
 
 def _require_memory(
     main: ModelInfo, drafter: ModelInfo, n_tokens: int, place: Device, say: Callable[[str], None]
 ) -> None:
     """Of the pair together: both stay loaded. Raises NotEnoughMemory."""
-    on_gpu = place.free_bytes is not None
-    need = sum(_needed(info, n_tokens, place) for info in (main, drafter))
-    have = memory.Available(place.free_bytes, place.name) if on_gpu else memory.available()
+    width, free = place.width, place.free_bytes
+    need = sum(
+        memory.needed_bytes(info, n_tokens=n_tokens, weight_bytes=width, cache_bytes=width) for info in (main, drafter)
+    )
+    have = memory.available() if free is None else memory.Available(free, place.name)
     what = f"{main.name} and {drafter.name} in {place.dtype} with {n_tokens} tokens"
     for note in memory.require(need, have, what):
         say(note)
     if have.n_bytes is not None:
         say(f"{what}: {need / 1e9:.1f} GB of memory are needed, {have.n_bytes / 1e9:.1f} GB are free ({have.source})")
-
-
-def _needed(info: ModelInfo, n_tokens: int, place: Device) -> int:
-    if place.free_bytes is None:
-        return memory.needed_bytes(info, n_tokens=n_tokens, chunk=_CPU_CHUNK)
-    # A GPU's kernels hold no scores of queries and keys.
-    weights, cache = info.n_params, 2 * info.n_layers * info.n_kv_heads * info.head_dim * n_tokens
-    states = 40 * min(_GPU_CHUNK, n_tokens) * info.hidden_size
-    return place.width * (weights + cache + states) + _GPU_LIBRARIES
-
-
-_GPU_LIBRARIES = 1_000_000_000  # CUDA's context, workspaces and fragments
 
 
 def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
