@@ -17,14 +17,12 @@ import numpy as np
 
 from agentctx.bench.bootstrap import interval
 from agentctx.bench.machine import machine
-from agentctx.bench.pair import pair_of
-from agentctx.bench.scores import Score, by_drafter, by_rank
+from agentctx.bench.scores import scores_of
 from agentctx.bench.ttft import Request
 from agentctx.errors import EngineUnavailable, UsageError
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
+from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import SparsePrompt, readonly
-from agentctx.repo.pack import Frame
 from agentctx.spec.protocols import Engine, SampleParams
 from agentctx.spec.sparse import to_sparse
 
@@ -70,15 +68,17 @@ def measure(request: Request, answer: int, services: Services, say: Say) -> list
         BudgetError: what must stay is more than a keep rate leaves.
         RepoError, TaskError: see `pipeline.select.understand`.
     """
-    main, score = _models(request, services, say)
-    engine = main.load_engine()
-    understood = understand(request.root, request.task, services, Clock(), options=request.options)
-    frame = Frame(system=SYSTEM, request=request.task.request or DEFAULT_REQUEST)
+    options, most = request.options, max(request.tokens)
+    if options.model is None:
+        raise UsageError("bench decode needs --model")
+    main, load_score, _ = scores_of("bench decode", options.model, options, most, services, say)
+    engine, score = main.load_engine(), load_score()
+    understood = understand(request.root, request.task, services, Clock(), options=options)
     found = []
     for tokens in request.tokens:
         for keep in request.keeps:
-            options = replace(request.options, window=tokens, keep=keep, budget=None)
-            fitter = window_of(understood, frame, options, main, main.tokenizer, Clock())[1]
+            own = replace(options, window=tokens, keep=keep, budget=None)
+            fitter = window_of(understood, frame_of(request.task), own, main, main.tokenizer, Clock())[1]
             units = fitter.at_positions(score(fitter)).selection.units
             prompt, compacted = to_sparse(fitter.tokenized, units, max_position=engine.caps.max_position - answer)
             for finding in compacted:
@@ -86,19 +86,6 @@ def measure(request: Request, answer: int, services: Services, say: Say) -> list
             pairs = list(_pairs(engine, prompt, request.repeats, answer, say))
             found.append(_row(main, engine, fitter.tokenized.n_tokens, keep, len(prompt.ids), answer, pairs))
     return found
-
-
-def _models(request: Request, services: Services, say: Say) -> tuple[Model, Score]:
-    """The main model, and what scores the units of a window: the drafter, or the ranking where there is none."""
-    options, most = request.options, max(request.tokens)
-    if options.model is None:
-        raise UsageError("bench decode needs --model")
-    if options.drafter == "none":
-        return services.model(options.model, options, most), by_rank
-    main, small, scorer = pair_of("bench decode", options, most, services, say)
-    drafter = small.load_drafter(scorer.depth(small.info.n_layers))
-
-    return main, by_drafter(drafter, scorer, say)
 
 
 def without_gaps(prompt: SparsePrompt) -> SparsePrompt:

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from agentctx.bench.interrupts import sigterm_like_sigint
 from agentctx.bench.open_loop import ANSWERED, TIMEOUT, Outcome, Send, hold
-from agentctx.bench.pair import pair_of
 from agentctx.bench.qps_prompts import Ready, groups_of, make_ready
 from agentctx.bench.qps_rows import WAYS, Measured, Row, Setting, row_of
-from agentctx.bench.scores import Score, by_drafter, by_rank
+from agentctx.bench.scores import scores_of
 from agentctx.config import RunOptions
 from agentctx.errors import EngineUnavailable, UsageError
 from agentctx.pipeline.services import Model, Services
@@ -67,7 +66,9 @@ def measure(request: Request, services: Services, say: Say) -> Measured:
         BudgetError, RepoError, TaskError: see `make_ready`.
     """
     request = replace(request, options=_options(request))
-    main, score, drafter = _models(request, services, say)
+    options = request.options
+    assert options.model is not None, "looked at"
+    main, score, drafter = scores_of("bench qps", options.model, options, request.tokens, services, say)
     context = main.info.max_position
     if request.tokens + request.max_tokens > context:
         raise UsageError(
@@ -116,17 +117,6 @@ def _options(request: Request) -> RunOptions:
     return replace(
         options, engine=ENGINE, window=request.tokens, keep=request.keep, budget=None, max_new=request.max_tokens
     )
-
-
-def _models(request: Request, services: Services, say: Say) -> tuple[Model, Callable[[], Score], str | None]:
-    """The served model, what loads the scores' source when it is needed, and the drafter's name."""
-    options = request.options
-    assert options.model is not None, "looked at"
-    if options.drafter == "none":
-        return services.model(options.model, options, request.tokens), lambda: by_rank, None
-    main, drafter, scorer = pair_of("bench qps", options, request.tokens, services, say)
-    layers = scorer.depth(drafter.info.n_layers)
-    return main, lambda: by_drafter(drafter.load_drafter(layers), scorer, say), drafter.info.name
 
 
 def _server(main: Model) -> VllmServer:

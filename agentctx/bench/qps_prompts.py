@@ -16,10 +16,9 @@ from agentctx.errors import UsageError
 from agentctx.pipeline.index import read_tree
 from agentctx.pipeline.redaction import refuse_secrets
 from agentctx.pipeline.secret_rules import file_reason
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
+from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import Task, TestRef
-from agentctx.repo.pack import Frame
 from agentctx.spec.engines.vllm_requests import Ask, ask_for
 from agentctx.spec.protocols import SampleParams
 from agentctx.spec.sparse import to_sparse
@@ -81,8 +80,7 @@ def _ready(root: Path, task: Task, options: RunOptions, main: Model, score: Scor
     leaves = address is not None and not address.is_local
     withheld = file_reason if leaves else _nothing
     understood = understand(root, task, services, Clock(), options=options, withheld=withheld)
-    frame = Frame(SYSTEM, task.request or DEFAULT_REQUEST, main.chat)
-    _, fitter = window_of(understood, frame, options, main, main.tokenizer, Clock())
+    _, fitter = window_of(understood, replace(frame_of(task), chat=main.chat), options, main, main.tokenizer, Clock())
     tokenized = fitter.tokenized
     if address is not None and leaves:
         refuse_secrets(tokenized.document, understood.index.data.__getitem__, address.host)

@@ -28,11 +28,10 @@ from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, understand, window_of
+from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.prompt import PromptDocument, Section, SparsePrompt, Task
 from agentctx.repo.languages import comment_of
-from agentctx.repo.pack import Frame
 from agentctx.spec.protocols import Drafter, Engine
 from agentctx.spec.scorers.base import Scorer
 from agentctx.spec.sparse import dense, to_sparse
@@ -200,8 +199,7 @@ def _window(
 ) -> Fitter:
     overlay = dict([edited]) if edited is not None else None
     understood = understand(request.root, request.task, services, Clock(), overlay, options=options)
-    frame = Frame(system=SYSTEM, request=request.task.request or DEFAULT_REQUEST)
-    return window_of(understood, frame, options, main, main.tokenizer, Clock())[1]
+    return window_of(understood, frame_of(request.task), options, main, main.tokenizer, Clock())[1]
 
 
 def _with_a_line(document: PromptDocument, root: Path) -> tuple[str, bytes]:

@@ -147,10 +147,15 @@ def run(
     """Select for a task: what `agentctx select`, `pack` and `check` do, and the editor."""
     clock = Clock()
     understood = understand(root, task, services, clock, overlay, options=options)
-    frame = Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
+    frame = frame_of(task)
     served = services.text_model(options) if options.model else None  # then --model is a server's name for it
     main = services.model(options.model, options, 0) if options.model and served is None else None
     return select_for(command, understood, frame, options, services, clock, main)
+
+
+def frame_of(task: Task) -> Frame:
+    """What stands around the packed code, without a chat template."""
+    return Frame(system=SYSTEM, request=task.request or DEFAULT_REQUEST)
 
 
 def select_for(

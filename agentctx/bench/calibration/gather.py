@@ -24,9 +24,8 @@ from agentctx.bench.train_rank import name_of
 from agentctx.bench.trees import Trees
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, window_of
+from agentctx.pipeline.select import frame_of, window_of
 from agentctx.pipeline.services import Clock, Model, Services
-from agentctx.repo.pack import Frame
 from agentctx.repo.ranking.text import Floats
 from agentctx.spec.protocols import Drafter
 
@@ -124,9 +123,8 @@ def _shot(
     if made.evidence.text and not made.evidence.excerpt:
         made = replace(made, evidence=replace(made.evidence, excerpt=made.evidence.text))
     understood = understood_as(made, one.example, *one.chances)
-    frame = Frame(system=SYSTEM, request=made.task.request or DEFAULT_REQUEST)
     options = RunOptions(budget=budget, cache=False)
-    fitter = window_of(understood, frame, options, None, model.tokenizer, Clock())[1]
+    fitter = window_of(understood, frame_of(made.task), options, None, model.tokenizer, Clock())[1]
     return shoot(fix.id, one.repo, fitter.tokenized, lines_of(fix.gold), drafter, n_layers)
 
 

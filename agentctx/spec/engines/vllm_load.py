@@ -42,8 +42,7 @@ class VllmLoad:
     server: VllmServer
 
     async def read(self, ask: Ask, salt: str) -> Streamed:
-        """One answer. When it is cancelled its connection closes, and the server
-        gives the request up.
+        """One answer. When it is cancelled its connection closes, and the server gives the request up.
 
         Args:
             salt: goes into the hashes of the prefix cache, so that only requests with the same one share anything.
