@@ -6,34 +6,16 @@ from typing import Any
 
 import click
 
-from agentctx.cli.options import run_options, setup, task_options
+from agentctx.cli.bench.shared import keeps_option, selection_options, tokens_option
+from agentctx.cli.options import setup, task_options
 from agentctx.cli.output import echo_json
 
 
 @click.command(short_help="Whether a model writes slower after a sparse prefill.")
 @task_options
-@run_options(
-    "engine",
-    "url",
-    "served_model",
-    "model",
-    "drafter",
-    "drafter_layers",
-    "scorer",
-    "calibration",
-    "over_budget",
-    "pins",
-)
-@click.option("--tokens", type=click.IntRange(min=64), multiple=True, default=(4096,), show_default=True)
-@click.option(
-    "--keep",
-    "keeps",
-    type=click.FloatRange(0, 1, min_open=True),
-    multiple=True,
-    default=(0.2,),
-    show_default=True,
-    help="Shares of the window that are kept.",
-)
+@selection_options
+@tokens_option
+@keeps_option(0.2)
 @click.option("--pairs", type=click.IntRange(min=2), default=10, show_default=True)
 @click.option("--answer", type=click.IntRange(min=2), default=64, show_default=True, help="Tokens that are written.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from agentctx import settings
+from agentctx.cli.bench.shared import keeps_option
 from agentctx.cli.options import run_options
 from agentctx.cli.output import echo_json
 
@@ -22,15 +23,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--logs", type=FOLDER, help="Folder of failing logs, ID.log (default: logs beside the cases).")
 @click.option("--repo", "repos", multiple=True, metavar="OWNER/NAME", help="Only these.")
 @run_options("engine", "model", "drafter", "scorer", "calibration")
-@click.option(
-    "--keep",
-    "keeps",
-    type=click.FloatRange(0, 1, min_open=True),
-    multiple=True,
-    default=(0.2, 0.3),
-    show_default=True,
-    help="Shares of the window that are kept.",
-)
+@keeps_option(0.2, 0.3)
 @click.option("--window", type=click.IntRange(min=64), default=4096, show_default=True)
 @click.option("--count", type=click.IntRange(min=1), default=30, show_default=True, help="Cases.")
 @click.option("--answer", type=click.IntRange(min=1), default=256, show_default=True, help="Most tokens of a fix.")

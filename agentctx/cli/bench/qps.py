@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from agentctx.cli.options import run_options, setup, task_options
+from agentctx.cli.bench.shared import selection_options
+from agentctx.cli.options import setup, task_options
 from agentctx.cli.output import echo_json
 
 RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -14,18 +15,7 @@ RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 @click.command(short_help="The highest request rate that a vLLM server holds, sparse and dense.")
 @task_options
-@run_options(
-    "engine",
-    "url",
-    "served_model",
-    "model",
-    "drafter",
-    "drafter_layers",
-    "scorer",
-    "calibration",
-    "over_budget",
-    "pins",
-)
+@selection_options
 @click.option("--tokens", type=click.IntRange(min=64), default=4096, show_default=True, help="Tokens of a window.")
 @click.option(
     "--keep",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from agentctx.cli.bench.shared import keeps_option, tokens_option
 from agentctx.cli.options import run_options, setup, task_options
 from agentctx.cli.output import echo_json
 from agentctx.config import RunOptions
@@ -20,16 +21,8 @@ if TYPE_CHECKING:
 @click.command(short_help="Time to the first token with selection, as a share of dense prefill.")
 @task_options
 @run_options("engine", "model", "drafter", "drafter_layers", "scorer", "calibration", "over_budget", "pins")
-@click.option("--tokens", type=click.IntRange(min=64), multiple=True, default=(4096,), show_default=True)
-@click.option(
-    "--keep",
-    "keeps",
-    type=click.FloatRange(0, 1, min_open=True),
-    multiple=True,
-    default=(0.1, 0.2, 0.3),
-    show_default=True,
-    help="Shares of the window that are kept.",
-)
+@tokens_option
+@keeps_option(0.1, 0.2, 0.3)
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
 @click.option(
     "--random-weights",
