@@ -7,8 +7,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.local_server import JsonHandler, serving
 
 USAGE = {"prompt_tokens": 900, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 640}}
 
@@ -72,24 +73,24 @@ class FakeServer:
 
 
 def serve(server: FakeServer) -> Iterator[FakeServer]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(JsonHandler):
         def do_GET(self) -> None:
             server.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {}))
             if server.models is None:
-                self._json(404, {"error": {"message": "no such page"}})
+                self.answer(404, {"error": {"message": "no such page"}})
             else:
-                self._json(200, {"object": "list", "data": server.models})
+                self.answer(200, {"object": "list", "data": server.models})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             refused = sorted(server.refuses & body.keys())
             if refused:
-                self._json(400, {"error": {"message": f"Unsupported parameter: '{refused[0]}'", "param": None}})
+                self.answer(400, {"error": {"message": f"Unsupported parameter: '{refused[0]}'", "param": None}})
                 return
             reply = server.next_reply()
             if reply.status != 200:
-                self._json(reply.status, reply.error, reply.headers)
+                self.answer(reply.status, reply.error, reply.headers)
                 return
             time.sleep(reply.delay)
             self.send_response(200)
@@ -104,29 +105,8 @@ def serve(server: FakeServer) -> Iterator[FakeServer]:
             except (BrokenPipeError, ConnectionResetError):
                 server.gone.set()
 
-        def _json(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
-            data = json.dumps(body).encode() if not isinstance(body, bytes) else body
-            self.send_response(status)
-            for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.daemon_threads = True
-    server.port = made.server_address[1]
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Handler) as server.port:
         yield server
-    finally:
-        made.shutdown()
-        made.server_close()
-        thread.join()
 
 
 def _frames(reply: Reply) -> Iterator[bytes]:

@@ -9,10 +9,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from agentctx.spec.engines.vllm_plugin.contract import ACTIVE, SPANS
+from tests.local_server import JsonHandler, serving
 
 ANSWER, HANG, HANG_LATER, CLOSE, BREAK, EVENT, NONSENSE = (
     "answer", "hang", "hang after the first token", "close", "break off", "error event", "nonsense",
@@ -54,18 +54,18 @@ def is_sparse(body: dict[str, Any]) -> bool:
 
 
 def serve_vllm(server: FakeVllm) -> Iterator[FakeVllm]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(JsonHandler):
         def do_GET(self) -> None:
-            self._json(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
+            self.answer(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             spans = body["vllm_xargs"].get(SPANS)
             if spans == [1, 1] and server.plugin:
-                self._json(400, {"error": {"message": f"{ACTIVE}: a span is empty", "code": 400}})
+                self.answer(400, {"error": {"message": f"{ACTIVE}: a span is empty", "code": 400}})
             elif not body.get("stream"):
                 choice = {"index": 0, "text": "", "token_ids": [1], "finish_reason": "length"}
-                self._json(200, {"id": "x", "object": "text_completion", "created": 0, "choices": [choice]})
+                self.answer(200, {"id": "x", "object": "text_completion", "created": 0, "choices": [choice]})
             else:
                 with server.changed:
                     server.bodies.append(body)
@@ -74,7 +74,7 @@ def serve_vllm(server: FakeVllm) -> Iterator[FakeVllm]:
 
         def _streamed(self, how: str | int, body: dict[str, Any]) -> None:
             if isinstance(how, int):
-                self._json(how, {"error": {"message": f"no, {how}", "code": how}})
+                self.answer(how, {"error": {"message": f"no, {how}", "code": how}})
                 return
             if how == HANG:
                 self._hang()
@@ -118,26 +118,5 @@ def serve_vllm(server: FakeVllm) -> Iterator[FakeVllm]:
             self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
             self.wfile.flush()
 
-        def _json(self, status: int, body: Any) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.daemon_threads = True
-    server.port = made.server_address[1]
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with serving(Handler, server.closing.set) as server.port:
         yield server
-    finally:
-        server.closing.set()
-        made.shutdown()
-        made.server_close()
-        thread.join()
