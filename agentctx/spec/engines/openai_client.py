@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from typing import Any
 
 import openai
 
@@ -25,8 +26,7 @@ def make_client(
     retries: int = RETRIES,
 ) -> openai.OpenAI:
     """Connects to nothing yet. Raises ConfigError for a key that can't be one."""
-    # A redirect would take the prompt elsewhere, and a proxy has no business between this machine and itself.
-    http = openai.DefaultHttpxClient(follow_redirects=False, trust_env=not address.is_local)
+    http = openai.DefaultHttpxClient(**_route(address))
     client = openai.OpenAI(
         api_key=_checked(key) or NO_KEY,
         base_url=address.base,
@@ -50,11 +50,8 @@ def make_async_client(address: Address, key: str | None, seconds: float) -> open
     Raises:
         ConfigError: a key that can't be one.
     """
-    http = openai.DefaultAsyncHttpxClient(
-        follow_redirects=False,
-        trust_env=not address.is_local,
-        limits=WIRE.Limits(max_connections=None, max_keepalive_connections=0),
-    )
+    limits = WIRE.Limits(max_connections=None, max_keepalive_connections=0)
+    http = openai.DefaultAsyncHttpxClient(**_route(address), limits=limits)
     return openai.AsyncOpenAI(
         api_key=_checked(key) or NO_KEY,
         base_url=address.base,
@@ -62,6 +59,11 @@ def make_async_client(address: Address, key: str | None, seconds: float) -> open
         http_client=http,
         timeout=openai.Timeout(seconds),
     )
+
+
+def _route(address: Address) -> dict[str, Any]:
+    """A redirect would take the prompt elsewhere, and a proxy has no business between this machine and itself."""
+    return {"follow_redirects": False, "trust_env": not address.is_local}
 
 
 def _checked(key: str | None) -> str | None:
