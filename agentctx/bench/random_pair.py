@@ -19,10 +19,11 @@ from agentctx.models.estimate import EstimateTokenizer
 from agentctx.pipeline.decide import scorer_of
 from agentctx.pipeline.services import Model
 from agentctx.prompt import ModelInfo, Tokenizer
-from agentctx.spec.engines import Device, RandomModule, load_device, load_random
+from agentctx.spec.engines import load_device, load_random
 from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
 from agentctx.spec.engines.choice import Choice
+from agentctx.spec.engines.modules import Device, RandomModule
 from agentctx.spec.protocols import Drafter, Engine
 from agentctx.spec.scorers.base import Scorer
 from agentctx.spec.scorers.calibration import shipped

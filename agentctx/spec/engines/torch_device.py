@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from agentctx.spec.engines import Device
+from agentctx.spec.engines.modules import Device
 
 CUDA = "cuda"
 

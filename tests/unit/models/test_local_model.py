@@ -12,7 +12,7 @@ from agentctx.models.folder import ModelFolder
 from agentctx.models.memory import Available
 from agentctx.prompt import ModelInfo
 from agentctx.spec import engines
-from agentctx.spec.engines import Device
+from agentctx.spec.engines.modules import Device
 
 BILLION = ModelInfo(
     "m", "", 24, 10**9, hidden_size=1024, n_heads=16, n_kv_heads=16, head_dim=64, vocab_size=1000, max_position=4096,
