@@ -37,6 +37,12 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class Dtype(StrEnum):
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+
+
 class EditFormat(StrEnum):
     AUTO = "auto"
     FUNCTION = "function"
@@ -65,12 +71,20 @@ class RunOptions:
     tokenizer: str | None = _option(None, "tokenizer.json to count with when there is no --model")
     drafter: str = _option("none", "model that scores the window's tokens, or 'none'")
     drafter_layers: int | None = _option(None, "stop the drafter after this many layers", low=1)
+    drafter_device: str = _option(
+        "auto", "where torch runs the drafter: auto (a GPU if there is one), cpu, cuda or cuda:N"
+    )
+    drafter_dtype: Dtype = _option(
+        Dtype.AUTO, "what torch holds the drafter in (auto: bfloat16 on GPUs and CPUs that multiply it, else float32)"
+    )
     scorer: str | None = _option(None, "how the drafter's tokens are scored (default: what its calibration is for)")
     calibration: str | None = _option(None, "file of `bench calibrate` for the drafter (default: what ships for it)")
     engine: str = _option(
         "auto",
         "library that runs the main model (auto: mlx on Apple Silicon, openvino for an exported model, else torch)",
     )
+    device: str = _option("auto", "where torch runs the main model: auto (a GPU if there is one), cpu, cuda, cuda:N")
+    dtype: Dtype = _option(Dtype.AUTO, "what torch holds the main model in (auto: float32 on a CPU, bfloat16 on a GPU)")
     url: str | None = _option(
         None, "address of a server: any OpenAI-compatible one (openai), or vLLM with the plugin (vllm)"
     )

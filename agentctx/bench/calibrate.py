@@ -20,7 +20,8 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`per_repo`: tasks of each repository; `n_layers`: None = DEPTH of the drafter; `budget`: half of the window."""
+    """`per_repo`: tasks of each repository; `n_layers`: None = DEPTH of the drafter; `budget`: half of the window;
+    `dtype`: what the drafter was asked to be held in."""
 
     repos: tuple[Path, ...]
     per_repo: int
@@ -28,6 +29,7 @@ class Request:
     work: Path
     budget: int = 2048
     n_layers: int | None = None
+    dtype: str = "auto"
 
 
 def calibrate(model: Model, request: Request, services: Services, say: Say) -> tuple[Calibration, dict[str, Figures]]:
@@ -42,7 +44,7 @@ def calibrate(model: Model, request: Request, services: Services, say: Say) -> t
     if n_layers > info.n_layers:
         raise UsageError(f"--layers {n_layers}: {info.name} has {info.n_layers}")
     chosen = gather.pool(request.repos, request.history, request.per_repo, request.work, say)
-    folder = request.work / f"{info.weights_digest[:16]}-{n_layers}-{request.budget}"
+    folder = request.work / f"{info.weights_digest[:16]}-{n_layers}-{request.budget}-{request.dtype}"
     tasks: dict[int, list[Task]] = {}
     counts: dict[str, int] = {}
     for shot in gather.shots(chosen, model, n_layers, request.budget, folder, services, say):

@@ -6,7 +6,7 @@ runs (where a calibration ships for a drafter of that shape) or the nearest that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.byte_tokenizer import BYTE_CHAT
 from agentctx.spec.engines.choice import Choice
 from agentctx.spec.engines.modules import Device, RandomModule
+from agentctx.spec.engines.wishes import wishes_of
 from agentctx.spec.protocols import Drafter, Engine
 from agentctx.spec.scorers.base import Scorer
 from agentctx.spec.scorers.calibration import shipped
@@ -44,8 +45,11 @@ class RandomPair:
 class RandomModel:
     """A shape, and weights that are made when they are needed. Implements `pipeline.services.Model`."""
 
-    def __init__(self, shape: Shape, role: str, seed: int, module: RandomModule, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, shape: Shape, role: str, seed: int, module: RandomModule, tokenizer: Tokenizer, place: Device
+    ) -> None:
         self._shape = shape
+        self._place = place
         self._role = role
         self._seed = seed
         self._module = module
@@ -78,13 +82,23 @@ class RandomModel:
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
         return self._module.random_drafter(
-            self._shape.config, info=self.info, tokenizer=self.tokenizer, n_layers=n_layers, seed=self._seed
+            self._shape.config,
+            info=self.info,
+            tokenizer=self.tokenizer,
+            n_layers=n_layers,
+            seed=self._seed,
+            place=self._place,
         )
 
     def load_engine(self) -> Engine:
         if self._engine is None:
             self._engine = self._module.random_engine(
-                self._shape.config, info=self.info, tokenizer=self.tokenizer, chat=self.chat, seed=self._seed
+                self._shape.config,
+                info=self.info,
+                tokenizer=self.tokenizer,
+                chat=self.chat,
+                seed=self._seed,
+                place=self._place,
             )
         return self._engine
 
@@ -103,14 +117,14 @@ def random_pair_of(
     if n_tokens > most:
         raise UsageError(f"--tokens {n_tokens}: the shapes read {most}")
     module, tokenizer = load_random(ENGINE), EstimateTokenizer()
-    main = RandomModel(pair.main, "main", pair.seed, module, tokenizer)
-    drafter = RandomModel(pair.drafter, "drafter", pair.seed + 1, module, tokenizer)
+    place, aside = places_of(options)
+    main = RandomModel(pair.main, "main", pair.seed, module, tokenizer, place)
+    drafter = RandomModel(pair.drafter, "drafter", pair.seed + 1, module, tokenizer, aside)
     scorer, why = random_scorer(pair.drafter, options, drafter.info)
     layers = scorer.depth(pair.drafter.n_layers)
-    place = load_device(ENGINE).device()
-    say(f"{WARNING}; {place.dtype} on {place.name}")
+    say(f"{WARNING}; {place.dtype} on {place.name}, the drafter {aside.dtype} on {aside.name}")
     say(f"scorer {scorer.name} ({why}), {layers} of {pair.drafter.n_layers} layers of {drafter.info.name}")
-    _require_memory(main.info, drafter.info, n_tokens, place, say)
+    _require_memory(((main.info, place), (drafter.info, aside)), n_tokens, say)
     return main, drafter, scorer
 
 
@@ -128,26 +142,38 @@ def random_scorer(shape: Shape, options: RunOptions, info: ModelInfo) -> tuple[S
     return scorer, f"calibrated for {known.drafter}, a drafter of this shape: it reads the same and costs the same"
 
 
-def _require_memory(
-    main: ModelInfo, drafter: ModelInfo, n_tokens: int, place: Device, say: Callable[[str], None]
-) -> None:
-    """Of the pair together: both stay loaded. Raises NotEnoughMemory."""
-    width, free = place.width, place.free_bytes
-    need = sum(
-        memory.needed_bytes(info, n_tokens=n_tokens, weight_bytes=width, cache_bytes=width) for info in (main, drafter)
-    )
-    have = memory.available() if free is None else memory.Available(free, place.name)
-    what = f"{main.name} and {drafter.name} in {place.dtype} with {n_tokens} tokens"
-    for note in memory.require(need, have, what):
-        say(note)
-    if have.n_bytes is not None:
-        say(f"{what}: {need / 1e9:.1f} GB of memory are needed, {have.n_bytes / 1e9:.1f} GB are free ({have.source})")
+def places_of(options: RunOptions) -> tuple[Device, Device]:
+    """Of the main model, and of the drafter. Raises UsageError or EngineUnavailable: there is no such place."""
+    devices = load_device(ENGINE)
+    wishes = wishes_of(options)
+    return devices.device(wishes.main), devices.device(wishes.drafter, drafts=True)
 
 
-def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
+def _require_memory(models: Sequence[tuple[ModelInfo, Device]], n_tokens: int, say: Callable[[str], None]) -> None:
+    """All stay loaded. Raises NotEnoughMemory."""
+    on: dict[str, list[tuple[ModelInfo, Device]]] = {}
+    for info, place in models:
+        on.setdefault(place.kind, []).append((info, place))
+    for own in on.values():
+        place = own[0][1]
+        need = sum(
+            memory.needed_bytes(info, n_tokens=n_tokens, weight_bytes=one.width, cache_bytes=one.width)
+            for info, one in own
+        )
+        have = memory.available() if place.free_bytes is None else memory.Available(place.free_bytes, place.name)
+        names = " and ".join(f"{info.name} in {one.dtype}" for info, one in own)
+        what = f"{names} with {n_tokens} tokens"
+        for note in memory.require(need, have, what):
+            say(note)
+        if have.n_bytes is not None:
+            free = f"{have.n_bytes / 1e9:.1f} GB are free ({have.source})"
+            say(f"{what}: {need / 1e9:.1f} GB of memory are needed, {free}")
+
+
+def as_facts(pair: RandomPair, scorer: Scorer, options: RunOptions) -> dict[str, Any]:
     """For the JSON report."""
     devices = load_device(ENGINE)
-    place = devices.device()
+    place, aside = places_of(options)
     return {
         "main": {"shape": pair.main.name, "n_params": pair.main.n_params, **pair.main.config},
         "drafter": {"shape": pair.drafter.name, "n_params": pair.drafter.n_params, **pair.drafter.config},
@@ -155,6 +181,8 @@ def as_facts(pair: RandomPair, scorer: Scorer) -> dict[str, Any]:
         "dtype": place.dtype,
         "device": place.kind,
         "device_name": place.name,
+        "drafter_dtype": aside.dtype,
+        "drafter_device": aside.kind,
         "scorer": scorer.name,
         "peak_device_bytes": devices.peak_device_bytes(),
         "note": WARNING,
@@ -165,5 +193,6 @@ def said(facts: dict[str, Any]) -> tuple[str, ...]:
     """For the text report."""
     peak = facts["peak_device_bytes"]
     held = f"; {peak / 1e9:.1f} GB of its memory at most" if peak is not None else ""
-    shapes = f"{facts['main']['shape']}, drafter {facts['drafter']['shape']}"
-    return (f"{facts['note']} ({shapes}, {facts['dtype']} on {facts['device_name']}, seed {facts['seed']}{held})",)
+    drafter = f"drafter {facts['drafter']['shape']} {facts['drafter_dtype']} on {facts['drafter_device']}"
+    shapes = f"{facts['main']['shape']} {facts['dtype']} on {facts['device_name']}, {drafter}"
+    return (f"{facts['note']} ({shapes}, seed {facts['seed']}{held})",)

@@ -18,6 +18,7 @@ from agentctx.bench.cases import Case, mirror, needed
 from agentctx.bench.packed import packed
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
+from agentctx.pipeline.decide import identity
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory, memo_key
 from agentctx.pipeline.services import Model, Services
@@ -97,12 +98,13 @@ def scored(
         started = time.monotonic()
         try:
             fitter, places = _packed(case, clones, setting, services, options)
-            keys = {scorer.name: _key(setting, scorer, fitter.tokenized) for scorer in scorers}
+            keys = {scorer.name: _key(setting, scorer, options, fitter.tokenized) for scorer in scorers}
             known = {name: store.values(key) for name, key in keys.items()}
-            values = {name: found for name, found in known.items() if found is not None}
+            values = {name: found[0] for name, found in known.items() if found is not None}
             missing = [scorer for scorer in scorers if scorer.name not in values]
             if missing:
                 drafter = drafter if drafter is not None else _drafter(setting, scorers)
+                store.form = drafter.form
                 read = read_jointly(drafter, missing, Asked.of(drafter, fitter.tokenized))
                 for name, found in read.items():
                     store.keep_values(keys[name], found)
@@ -138,10 +140,10 @@ def seconds_of(
     return {name: sum(own) / len(own) for name, own in found.items() if own}
 
 
-def _key(setting: Setting, scorer: Scorer, tokenized: TokenizedPrompt) -> str:
+def _key(setting: Setting, scorer: Scorer, options: RunOptions, tokenized: TokenizedPrompt) -> str:
     learned = setting.known.digest_of_all if setting.known is not None else ""
     info = setting.model.info
-    return memo_key(tokenized, info, f"{scorer.name} {learned}", scorer.depth(info.n_layers))
+    return memo_key(tokenized, info, identity(scorer.name, options, learned), scorer.depth(info.n_layers))
 
 
 def _packed(

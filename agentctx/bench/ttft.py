@@ -15,7 +15,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,7 @@ class Measured:
     rows: tuple[Row, ...]
     load_s: dict[str, float]
     random: dict[str, Any] | None = None
+    weights: dict[str, str | None] = field(default_factory=dict)  # of both: what they are held in, and where
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,9 @@ def measure(request: Request, services: Services, say: Say) -> Measured:
     loaded = _load(request, services, say)
     rows = tuple(row for tokens in request.tokens for row in _of_length(request, tokens, loaded, services, say))
     load_s = {"main": loaded.engine.load_seconds, "drafter": loaded.drafter.load_seconds}
-    facts = as_facts(request.random, loaded.scorer) if request.random is not None else None
-    return Measured(rows, {name: round(seconds, 2) for name, seconds in load_s.items()}, facts)
+    facts = as_facts(request.random, loaded.scorer, request.options) if request.random is not None else None
+    forms = {"main": loaded.engine.form, "drafter": loaded.drafter.form}
+    return Measured(rows, {name: round(seconds, 2) for name, seconds in load_s.items()}, facts, forms)
 
 
 def _load(request: Request, services: Services, say: Say) -> _Loaded:
@@ -156,7 +158,7 @@ def _of_length(request: Request, tokens: int, loaded: _Loaded, services: Service
                     say(f"warning: the repository gives {packed} tokens only, {tokens} were asked for")
                 which = f"{turn + 1} of {request.repeats}" if turn >= 0 else "to warm up"
                 say(f"{packed} tokens, {which}: dense {dense_s:.1f} s")
-            store = DrafterStore(loaded.digest, None, PrefixMemory())
+            store = DrafterStore(loaded.digest, None, PrefixMemory(), form=loaded.drafter.form)
             edited = _with_a_line(first.tokenized.document, request.root)
             second = _window(request, options, services, loaded.main, edited)
             for state, fitter in ((COLD, first), (REPEAT, second)):
@@ -236,7 +238,8 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def as_json(found: Measured) -> dict[str, Any]:
-    made = {"rows": [asdict(row) for row in found.rows], "load_s": found.load_s, "machine": machine()}
+    rows = [asdict(row) for row in found.rows]
+    made = {"rows": rows, "load_s": found.load_s, "weights": found.weights, "machine": machine()}
     return made if found.random is None else {**made, "random_weights": found.random}
 
 
@@ -250,5 +253,5 @@ def table(found: Measured) -> str:
             f"{row.selection_s:9.2f}  {row.prefill_s:7.2f}  {row.ttft_s:6.2f}  {row.ratio:5.2f}  "
             f"({row.spread[0]:.2f}, {row.spread[1]:.2f})  selection/dense {row.selection_s / row.dense_s:.2f}"
         )
-    loads = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.load_s.items())
+    loads = ", ".join(f"{name} {seconds:.1f} s ({found.weights[name]})" for name, seconds in found.load_s.items())
     return "\n".join([*lines, f"loaded apart: {loads}", *(said(found.random) if found.random is not None else ())])

@@ -24,13 +24,13 @@ from agentctx.repo.logsource import LogSource, open_log, read_stream
 F = TypeVar("F", bound=Callable[..., Any])
 
 SELECTION = (
-    "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "scorer", "calibration",
-    "force_sparse", "force_dense",
+    "budget", "keep", "window", "model", "tokenizer", "drafter", "drafter_layers", "drafter_device", "drafter_dtype",
+    "scorer", "calibration", "force_sparse", "force_dense",
     "text_level", "on_omission", "over_budget", "pins", "since", "changes", "coverage", "rank_model", "cache",
 )  # fmt: skip
 EDITING = (
-    "engine", "url", "served_model", "samples", "temperature", "top_p", "seed", "max_new", "edit_format",
-    "check_cmd", "check_timeout", "protect",
+    "engine", "device", "dtype", "url", "served_model", "samples", "temperature", "top_p", "seed", "max_new",
+    "edit_format", "check_cmd", "check_timeout", "protect",
 )  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from agentctx.prompt import ChatFrame, ModelInfo, Tokenizer
 from agentctx.repo.store import IndexMemory
 from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.choice import Choice, choose
+from agentctx.spec.engines.modules import Device
+from agentctx.spec.engines.wishes import NO_WISHES, Wishes, wishes_of
 from agentctx.spec.protocols import Drafter, Engine, TextEngine
 
 if TYPE_CHECKING:
@@ -30,9 +32,16 @@ class LocalModel:
     """A model folder; weights are loaded when they are needed, and once."""
 
     def __init__(
-        self, folder: ModelFolder, engine: str, n_tokens: int, cache: Path, say: Callable[[str], None]
+        self,
+        folder: ModelFolder,
+        engine: str,
+        n_tokens: int,
+        cache: Path,
+        say: Callable[[str], None],
+        wishes: Wishes = NO_WISHES,
     ) -> None:
         self._folder = folder
+        self._wishes = wishes
         self._asked = engine
         self._n_tokens = max(n_tokens, 1)
         self._cache = cache
@@ -69,46 +78,62 @@ class LocalModel:
         return chat_of(self._folder)[0]
 
     def load_drafter(self, n_layers: int | None) -> Drafter:
-        from agentctx.spec.engines import drafter_engine, load_drafting
+        from agentctx.spec.engines import drafter_engine, load_drafting, place_of
 
         drafting = drafter_engine(self.engine.engine)
         module = load_drafting(drafting)
-        if self._engine is not None and drafting == self.engine.engine:
+        place = place_of(drafting, self._wishes.drafter, drafts=True)
+        if self._shares(drafting, place):
             return module.drafter_from(self._engine, n_layers)
-        self._require_memory(n_layers, "the drafter", drafting)
+        self._require_memory(n_layers, "the drafter", drafting, place)
         return module.load_drafter(
-            self._folder.path, self._folder.name, tokenizer=self.tokenizer, info=self.info, n_layers=n_layers
+            self._folder.path,
+            self._folder.name,
+            tokenizer=self.tokenizer,
+            info=self.info,
+            n_layers=n_layers,
+            **_where(place),
         )
 
     def load_engine(self) -> Engine:
-        from agentctx.spec.engines import load
+        from agentctx.spec.engines import load, place_of
 
         if self._engine is None:
-            self._require_memory(None, "the model", self.engine.engine)
-            module = load(self.engine.engine)
-            self._engine = module.load_engine(
-                self._folder.path, self._folder.name, tokenizer=self.tokenizer, chat=self.chat, info=self.info
+            engine = self.engine.engine
+            place = place_of(engine, self._wishes.main)
+            self._require_memory(None, "the model", engine, place)
+            self._engine = load(engine).load_engine(
+                self._folder.path,
+                self._folder.name,
+                tokenizer=self.tokenizer,
+                chat=self.chat,
+                info=self.info,
+                **_where(place),
             )
         return self._engine
 
-    def _require_memory(self, n_layers: int | None, what: str, engine: str) -> None:
+    def _shares(self, drafting: str, place: Device | None) -> bool:
+        """Whether a drafter can run on the weights that the engine has loaded."""
+        if self._engine is None or drafting != self.engine.engine:
+            return False
+        return place is None or place.form == self._engine.form
+
+    def _require_memory(self, n_layers: int | None, what: str, engine: str, place: Device | None) -> None:
         """Refuse before loading what can't fit; say so where that can't be known."""
         from agentctx.models import memory
-        from agentctx.spec.engines import gpu_of
 
         weight_bytes = self._weight_bytes(engine)
         if weight_bytes is None:
             self._say(f"loading {what} {self.info.name}: {engine} sees to memory by itself")
             return
         loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
-        gpu = gpu_of(engine)
-        if gpu is None:
+        if place is None:
             need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=weight_bytes)
-            have = memory.available()
         else:
-            width = gpu.width
+            width = place.width
             need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=width, cache_bytes=width)
-            have = memory.Available(gpu.free_bytes, gpu.name)
+        on_gpu = place is not None and place.free_bytes is not None
+        have = memory.Available(place.free_bytes, place.name) if place is not None and on_gpu else memory.available()
         notes = memory.require(need, have, f"{what} {self.info.name}")
         free = f"{have.n_bytes / 1e9:.1f} GB are free" if have.n_bytes is not None else "; ".join(notes)
         self._say(f"loading {what} {self.info.name}: it needs {need / 1e9:.1f} GB of memory, {free}")
@@ -131,6 +156,10 @@ class LocalModel:
         return outside + (self.info.n_params - outside) * n_layers // self.info.n_layers
 
 
+def _where(place: Device | None) -> dict[str, Device]:
+    return {} if place is None else {"place": place}
+
+
 class ServedModel(LocalModel):
     """A model that a server runs on token ids; its folder here gives the tokenizer and what is known of it."""
 
@@ -145,10 +174,11 @@ class ServedModel(LocalModel):
         url: str,
         served_model: str | None,
         key: str | None,
+        wishes: Wishes = NO_WISHES,
     ) -> None:
         from agentctx.spec.engines.address import parse_address
 
-        super().__init__(folder, engine, n_tokens, cache, say)
+        super().__init__(folder, engine, n_tokens, cache, say, wishes)
         self._address = parse_address(url)
         self._served_model = served_model
         self._key = key
@@ -166,9 +196,10 @@ class ServedModel(LocalModel):
         return info(self._folder, digests=digests_of(self._cache), served=not has_weights(self._folder.path))
 
     def load_engine(self) -> Engine:
-        from agentctx.spec.engines import load_connecting
+        from agentctx.spec.engines import load_connecting, place_of
 
         if self._engine is None:
+            place_of(self.engine.engine, self._wishes.main)  # a server has no choice that we could make
             self._say(f"asking {self._address.host} for its models")
             self._engine = load_connecting(self.engine.engine).connect(
                 self._address.base,
@@ -212,7 +243,7 @@ class CliServices:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     prefixes: PrefixMemory = field(default_factory=PrefixMemory)
     _counters: dict[str | None, Tokenizer] = field(default_factory=dict)
-    _models: dict[tuple[str, str], LocalModel] = field(default_factory=dict)
+    _models: dict[tuple[str, str, Wishes], LocalModel] = field(default_factory=dict)
     _status: Status | None = None
 
     def __enter__(self) -> Self:
@@ -244,14 +275,14 @@ class CliServices:
         cache = settings.cache_root(self.environment)
         served = options.url is not None and connects(options.engine) and name == (options.model or name)
         folder = (resolve_served if served else resolve)(name, cache)
-        key = (str(folder.path.resolve()), options.engine)
+        key = (str(folder.path.resolve()), options.engine, wishes_of(options))
         if key not in self._models:
             make = self._served if served else self._local
             self._models[key] = make(folder, options, n_tokens, cache)
         return self._models[key]
 
     def _local(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> LocalModel:
-        return LocalModel(folder, options.engine, n_tokens, cache, self.progress)
+        return LocalModel(folder, options.engine, n_tokens, cache, self.progress, wishes_of(options))
 
     def _served(self, folder: ModelFolder, options: RunOptions, n_tokens: int, cache: Path) -> ServedModel:
         assert options.url is not None, "asked for"
@@ -264,6 +295,7 @@ class CliServices:
             url=options.url,
             served_model=options.served_model,
             key=self._api_key(),
+            wishes=wishes_of(options),
         )
 
     def _api_key(self) -> str | None:
@@ -271,10 +303,11 @@ class CliServices:
 
     def text_model(self, options: RunOptions) -> RemoteModel | None:
         from agentctx.models.counting import tokenizer_or_estimate
-        from agentctx.spec.engines import takes_text
+        from agentctx.spec.engines import place_of, takes_text
 
         if not takes_text(options.engine):
             return None
+        place_of(options.engine, wishes_of(options).main)
         if options.url is None:
             raise UsageError(
                 f"--engine {options.engine} needs the address of a server", hint="--url http://localhost:8000/v1"

@@ -67,6 +67,12 @@ def calibration_of(options: RunOptions, drafter: ModelInfo) -> Calibration | Non
     return shipped(digest) if options.calibration is None else load(Path(options.calibration).expanduser(), digest)
 
 
+def identity(scorer: str, options: RunOptions, learned: str) -> str:
+    """All that a drafter's values depend on beside its weights and the prompt. `learned`: a digest."""
+    place = f"{options.drafter_device} {options.drafter_dtype}"
+    return f"{scorer} {options.drafter_layers} {learned} {place}"
+
+
 def plan(
     options: RunOptions, main: ModelInfo, drafter: ModelInfo, *, packed: int, kept: int, same_tokenizer: bool
 ) -> Plan:
@@ -115,7 +121,7 @@ def plan(
         runs,
         scorer,
         depth,
-        f"{scorer.name} {options.drafter_layers} {known}",
+        identity(scorer.name, options, known),
     )
 
 
@@ -135,7 +141,7 @@ def text_plan(options: RunOptions, drafter: ModelInfo, server: str) -> Plan:
     depth = scorer.depth(drafter.n_layers)
     reason = f"{server} takes text (--text-level); scorer {scorer.name} ({why})"
     decision = Decision("text", reason, drafter=drafter.name, drafter_layers=depth, scorer=scorer.name)
-    return Plan(decision, True, scorer, depth, f"{scorer.name} {options.drafter_layers} {known}")
+    return Plan(decision, True, scorer, depth, identity(scorer.name, options, known))
 
 
 def refuse_tokenizers(options: RunOptions, main: Tokenizer, drafter: Tokenizer) -> bool:

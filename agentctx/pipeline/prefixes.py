@@ -28,7 +28,7 @@ from agentctx.spec.scorers.queries import failing_units
 FOLDER = "drafter"
 CAP = 2 << 30  # bytes of all files
 MEMORY_CAP = 512 << 20  # bytes of the prefixes that are held in memory
-MEMO_VERSION = 2  # of the scorers: another one computes other values
+MEMO_VERSION = 3  # of the scorers: another one computes other values
 _VALUES = ".npy"
 
 
@@ -49,6 +49,7 @@ class PrefixMemory:
 class DrafterStore:
     """Implements `spec.prefix.PrefixStore` for the drafter with these weights. `folder`: None = memory only.
 
+    `form`: what the drafter's keys are held in, and where: those of another form aren't the same to the last bit.
     `problems`: sentences for the report, about what could not be read or written.
     """
 
@@ -56,6 +57,7 @@ class DrafterStore:
     folder: Path | None
     memory: PrefixMemory
     problems: list[str] = field(default_factory=list)
+    form: str = ""
 
     def find(self, ids: Int32, n_layers: int, *, chunk: int, states: tuple[int, ...]) -> KnownPrefix | None:
         best, best_name, length = None, "", 0
@@ -83,13 +85,16 @@ class DrafterStore:
         if self.folder is not None and self._write(self.folder / f"{name}{SUFFIX}", parts_of(prefix)):
             self._remove_beginnings(prefix, name)
 
-    def values(self, key: str) -> Float32 | None:
-        """The values of a whole prompt, float32 (T,), kept under a digest of all that they depend on."""
+    def values(self, key: str) -> tuple[Float32, str] | None:
+        """The values of a whole prompt, float32 (T,), kept under a digest of all that they depend on; and the form of
+        the drafter that computed them."""
         if self.folder is None:
             return None
         path = self.folder / f"{key}{_VALUES}"
         try:
-            found: Float32 = np.load(path, allow_pickle=False)
+            with path.open("rb") as file:
+                found: Float32 = np.load(file, allow_pickle=False)
+                form = file.read().decode("ascii")
             if found.dtype != np.float32 or found.ndim != 1:
                 raise ValueError(f"{found.ndim} dimensions of {found.dtype}")
             os.utime(path)
@@ -98,19 +103,19 @@ class DrafterStore:
         except (OSError, ValueError, EOFError) as error:
             self._damaged(path, error)
             return None
-        return found
+        return found, form
 
     def keep_values(self, key: str, values: Float32) -> None:
         if self.folder is not None:
             file = io.BytesIO()
             np.save(file, np.ascontiguousarray(values), allow_pickle=False)
-            self._write(self.folder / f"{key}{_VALUES}", [file.getvalue()])
+            self._write(self.folder / f"{key}{_VALUES}", [file.getvalue(), self.form.encode("ascii")])
 
     # ------------------------------------------------------------ files
 
     @property
     def _begin(self) -> str:
-        return f"{self.digest[:16]}-"
+        return f"{hashlib.sha256(f'{self.digest} {self.form}'.encode()).hexdigest()[:16]}-"
 
     def _files(self) -> Iterator[PrefixFile]:
         """Of this drafter."""

@@ -97,7 +97,7 @@ class EmbeddedReader:
         self.services.progress(f"prefilling {len(prompt.ids)} tokens")
         with self.clock.stage("prefill"):
             session = engine.prefill(prompt)
-        return Prefilled(Metered(session), notes, self._row(prompt, session))
+        return Prefilled(Metered(session), notes, self._row(prompt, session, engine.form))
 
     def compare(self, outcome: Outcome, answers: Answers) -> tuple[Finding, ...]:
         """How long a dense prefill takes, and whether the first token is the same."""
@@ -126,7 +126,7 @@ class EmbeddedReader:
         """Whether the prompt goes to another machine."""
         return self._address is not None and not self._address.is_local
 
-    def _row(self, prompt: SparsePrompt, session: Session) -> EngineRow:
+    def _row(self, prompt: SparsePrompt, session: Session, form: str | None) -> EngineRow:
         """Here every prompt is prefilled anew; a server's prefix cache may hold a part of it."""
         host = None if self._address is None else self._address.host
         if host is None:
@@ -147,6 +147,7 @@ class EmbeddedReader:
             cached_tokens=session.n_cached,
             secrets_kept=self._leaves(),
             secrets_reason=reason,
+            weights=form,
         )
 
     def _drafts_for_itself(self) -> bool:

@@ -363,7 +363,8 @@ def _decide(
     scored = scores_of(chooser, planned, drafter, services, same)
     sparse = planned.decision.mode == "sparse"
     chosen = chooser.at_positions(scored.units) if sparse else chooser.as_text(scored.units)
-    return Decided(_with_change(planned.decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
+    decision = replace(planned.decision, drafter_weights=scored.form)
+    return Decided(_with_change(decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
 
 
 def _decide_text(chooser: Fitter, drafter: Model | None, services: Services, server: Server) -> Decided:
@@ -377,7 +378,8 @@ def _decide_text(chooser: Fitter, drafter: Model | None, services: Services, ser
     same = drafter.tokenizer.digest == chooser.tokenizer.digest
     scored = scores_of(chooser, planned, drafter, services, same)
     chosen = chooser.as_text(scored.units)
-    return Decided(_with_change(planned.decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
+    decision = replace(planned.decision, drafter_weights=scored.form)
+    return Decided(_with_change(decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
 
 
 def _dense(chooser: Fitter, by_rank: Float64) -> Chosen:

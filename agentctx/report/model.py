@@ -53,6 +53,7 @@ class Decision:
     cost_selection: float | None = None
     cost_sparse: float | None = None
     change: Change | None = None
+    drafter_weights: str | None = None  # what they are held in, and where; None: it was not run
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,7 @@ class EngineRow:
     secrets_reason: str
     secrets: tuple[SecretRow, ...] = ()
     peak_memory_bytes: int | None = None  # of this process, drafter included
+    weights: str | None = None  # what they are held in, and where; None: unknown, a server doesn't say
 
 
 @dataclass(frozen=True, slots=True)

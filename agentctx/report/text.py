@@ -56,7 +56,8 @@ def _peak(engine: EngineRow) -> str:
 
 def _engine(engine: EngineRow) -> Iterator[str]:
     context = f"context {engine.context:,}" if engine.context is not None else "context unknown"
-    place = f"at {engine.host}" if engine.host is not None else "in this process"
+    held = f"{engine.weights}, " if engine.weights is not None else ""
+    place = f"at {engine.host}" if engine.host is not None else f"{held}in this process"
     yield f"engine {engine.name} ({engine.reason}): {engine.model} {place}, {context}"
     counts = f"{_known(engine.prompt_tokens, ',')} prompt tokens, {_known(engine.cached_tokens, ',')} of them cached"
     speed = f"{_known(engine.decode_tokens_per_second, '.1f')} tokens/s"
@@ -110,6 +111,8 @@ def _head(report: RunReport) -> Iterator[str]:
         f"(limit {budget.limit:,}, window {budget.window:,}, tokenizer {budget.tokenizer})"
     )
     drafter = f", drafter {decision.drafter}" if decision.drafter else ""
+    if decision.drafter_weights:
+        drafter += f" ({decision.drafter_weights})"
     yield f"mode {decision.mode}{drafter}: {decision.reason}"
     if decision.cost_dense:
         total = (decision.cost_selection or 0) + (decision.cost_sparse or 0)

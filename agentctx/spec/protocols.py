@@ -66,6 +66,10 @@ class Drafter(Protocol):
     @property
     def load_seconds(self) -> float: ...
 
+    @property
+    def form(self) -> str:
+        """What its weights and keys are held in, and where: 'float32 on cpu'. Another form reads other values."""
+
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         """Run the prompt, int32 (T,), and give what the reading asks for to the sink.
 
@@ -124,6 +128,10 @@ class Engine(Protocol):
 
     @property
     def load_seconds(self) -> float: ...
+
+    @property
+    def form(self) -> str | None:
+        """What its weights are held in, and where; None where that isn't told."""
 
     def prefill(self, prompt: SparsePrompt, *, chunk: int = 512) -> Session:
         """Prefill the kept tokens at their original positions."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from agentctx import settings
-from agentctx.config import RunOptions
+from agentctx.cli.options import run_options
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -24,6 +25,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--layers", type=click.IntRange(min=1), help="How deep the drafter is read (default: two thirds).")
 @click.option("--budget", type=click.IntRange(min=64), default=2048, show_default=True, help="Half of the window.")
 @click.option("--engine", default="torch", show_default=True, help="Library that runs the drafter.")
+@run_options("drafter_device", "drafter_dtype")
 @click.option("--out", type=FILE, help="Where the file is written (default: calibration.json in the user's settings).")
 @click.option("--work", type=FOLDER, help="Where what was read is kept for the next run (default: the user's cache).")
 def calibrate(
@@ -36,6 +38,7 @@ def calibrate(
     engine: str,
     out: Path | None,
     work: Path | None,
+    **given: Any,
 ) -> None:
     """Let a drafter read bug fixes of histories, and learn weights for its heads, a probe, and their fusion with the
     ranking.
@@ -57,9 +60,10 @@ def calibrate(
     train.require()
     work = work if work is not None else settings.cache_root(os.environ) / "calibration"
     out = out if out is not None else settings.user_file(os.environ).parent / "calibration.json"
-    request = bench.Request(repos, tasks, history, work, budget, layers)
+    options = settings.load(None, {**given, "engine": engine}, os.environ).options
+    request = bench.Request(repos, tasks, history, work, budget, layers, str(options.drafter_dtype))
     with CliServices() as services:
-        model = services.model(drafter, RunOptions(engine=engine), 2 * budget)
+        model = services.model(drafter, options, 2 * budget)
         found, figures = bench.calibrate(model, request, services, say)
     click.echo(bench.table(figures))
     bench.write(found, out)

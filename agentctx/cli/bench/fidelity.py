@@ -22,7 +22,9 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 @click.option("--mirrors", type=FOLDER, required=True, help="Folder of clones with history: owner+name.")
 @click.option("--logs", type=FOLDER, help="Folder of failing logs, ID.log (default: logs beside the cases).")
 @click.option("--repo", "repos", multiple=True, metavar="OWNER/NAME", help="Only these.")
-@run_options("engine", "model", "drafter", "scorer", "calibration")
+@run_options(
+    "engine", "device", "dtype", "model", "drafter", "drafter_device", "drafter_dtype", "scorer", "calibration"
+)
 @keeps_option(0.2, 0.3)
 @click.option("--window", type=click.IntRange(min=64), default=4096, show_default=True)
 @click.option("--count", type=click.IntRange(min=1), default=30, show_default=True, help="Cases.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agentctx import settings
+from agentctx.cli.options import run_options
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 
@@ -58,6 +59,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--work", type=click.Path(path_type=Path, file_okay=False), help="Keeps what the drafter said (default: the cache)."
 )
 @click.option("--engine", default="torch", show_default=True, help="Library that runs the drafter.")
+@run_options("drafter_device", "drafter_dtype")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def replay(
     cases: Path,
@@ -77,6 +79,7 @@ def replay(
     work: Path | None,
     engine: str,
     form: str,
+    **placed: Any,
 ) -> None:
     """Select for bug fixes of public repositories as they were before the fix, with its tests staged.
 
@@ -97,7 +100,7 @@ def replay(
     ]
     if drafter is None:
         _refuse_without_drafter()
-    given = {"rank_model": rank_model, "calibration": calibration, "engine": engine}
+    given = {"rank_model": rank_model, "calibration": calibration, "engine": engine, **placed}
     options = settings.load(None, given, os.environ).options
     if drafter is not None:
         work = work if work is not None else settings.cache_root(os.environ) / "replay"
@@ -114,7 +117,19 @@ def replay(
             click.echo(f"  {row.case} at {row.budget}: {row.error}", err=True)
 
 
-_OF_DRAFTERS = ("scorers", "keeps", "ways", "window", "calibration", "timed", "work", "engine")
+_PLACES = ("drafter_device", "drafter_dtype")
+_OF_DRAFTERS = (
+    "scorers",
+    "keeps",
+    "ways",
+    "window",
+    "calibration",
+    "timed",
+    "work",
+    "engine",
+    "drafter_device",
+    "drafter_dtype",
+)
 
 
 def _refuse_without_drafter() -> None:

@@ -11,11 +11,15 @@ from agentctx.cli.options import F, run_options
 # Of a benchmark that selects for one main model, here or behind an address.
 selection_options = run_options(
     "engine",
+    "device",
+    "dtype",
     "url",
     "served_model",
     "model",
     "drafter",
     "drafter_layers",
+    "drafter_device",
+    "drafter_dtype",
     "scorer",
     "calibration",
     "over_budget",

@@ -20,7 +20,20 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Time to the first token with selection, as a share of dense prefill.")
 @task_options
-@run_options("engine", "model", "drafter", "drafter_layers", "scorer", "calibration", "over_budget", "pins")
+@run_options(
+    "engine",
+    "device",
+    "dtype",
+    "model",
+    "drafter",
+    "drafter_layers",
+    "drafter_device",
+    "drafter_dtype",
+    "scorer",
+    "calibration",
+    "over_budget",
+    "pins",
+)
 @tokens_option
 @keeps_option(0.1, 0.2, 0.3)
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
@@ -61,7 +74,7 @@ def ttft(
     pair = _random(shapes, given) if shapes is not None else None
     made = setup(given)
     options = _of_pair(pair, made.options) if pair is not None else made.options
-    warm_up = _on_gpu(pair) if warm_up is None else warm_up
+    warm_up = _on_gpu(pair, options) if warm_up is None else warm_up
     request = bench.Request(made.root, made.task, options, tokens, keeps, repeats, warm_up, pair)
     with CliServices() as services:
         found = bench.measure(request, services, lambda text: click.echo(text, err=True))
@@ -92,8 +105,7 @@ def _of_pair(pair: RandomPair, options: RunOptions) -> RunOptions:
     return replace(options, engine=ENGINE, model=pair.main.name, drafter=pair.drafter.name)
 
 
-def _on_gpu(pair: RandomPair | None) -> bool:
-    from agentctx.bench.random_pair import ENGINE
-    from agentctx.spec.engines import gpu_of
+def _on_gpu(pair: RandomPair | None, options: RunOptions) -> bool:
+    from agentctx.bench.random_pair import places_of
 
-    return pair is not None and gpu_of(ENGINE) is not None
+    return pair is not None and places_of(options)[0].free_bytes is not None

@@ -22,6 +22,7 @@ from agentctx.spec.engines.modules import (
     RandomModule,
     TextEngineModule,
 )
+from agentctx.spec.engines.wishes import Wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,16 +158,25 @@ def load_device(name: str) -> DeviceModule:
     return cast(DeviceModule, _import(name, entry, entry.device))
 
 
-def gpu_of(name: str) -> Device | None:
-    """The GPU that engine `name` loads plain folders onto here; None: it loads them into main memory, or sees to it by
-    itself. Imports the packages of an engine that may have one.
+def place_of(name: str, wish: Wish, *, drafts: bool = False) -> Device | None:
+    """Where engine `name` would run a model here, and in what; None: it has no choice, or sees to it by itself. Imports
+    the packages of an engine that has one.
 
-    Raises EngineUnavailable: unknown, or a package is missing.
+    Raises:
+        UsageError: the wish isn't understood.
+        EngineUnavailable: unknown engine, a package is missing, it has no choice, or there is no such device.
     """
-    if _entry(name).device is None:
-        return None
-    place = load_device(name).device()
-    return place if place.free_bytes is not None else None
+    if _entry(name).device is not None:
+        return load_device(name).device(wish, drafts=drafts)
+    if wish.said:
+        raise EngineUnavailable(f"{wish.said}: engine {name} has no choice of devices and widths", hint=_wider(name))
+    return None
+
+
+def _wider(name: str) -> str:
+    if _entry(name).exporter is not None:
+        return f"an export has its own weights: agentctx models fetch NAME --engine {name} --weights float32"
+    return "--engine torch has"
 
 
 def exporting() -> tuple[str, ...]:

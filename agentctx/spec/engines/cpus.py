@@ -1,4 +1,5 @@
-"""How many threads to compute with: physical cores (two hyper-threads share one vector unit), within the quota."""
+"""How many threads to compute with: physical cores (two hyper-threads share one vector unit), within the quota. And
+whether they multiply bfloat16."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from pathlib import Path
 
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _CGROUP = Path("/sys/fs/cgroup")
+_CPUINFO = Path("/proc/cpuinfo")
+_MULTIPLIES_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16"})
 
 
 def physical_cores(topology: Path = _TOPOLOGY, cgroup: Path = _CGROUP) -> int:
@@ -16,6 +19,17 @@ def physical_cores(topology: Path = _TOPOLOGY, cgroup: Path = _CGROUP) -> int:
     siblings = {_siblings(topology, cpu) for cpu in usable}
     quota = _quota(cgroup)
     return max(1, len(siblings) if quota is None else min(len(siblings), math.ceil(quota)))
+
+
+def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
+    """Whether bfloat16 is faster here than float32: twice, by AVX-512's instructions (docs/lab.md). Without them it is
+    widened first, and slower. False where it can't be found out, and on ARM, where it was not measured."""
+    try:
+        text = cpuinfo.read_text()
+    except OSError:
+        return False
+    flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
+    return not _MULTIPLIES_BFLOAT16.isdisjoint(flags.split())
 
 
 def _affinity() -> list[int]:

@@ -33,6 +33,10 @@ class MlxEngine:
     eos: frozenset[int]
 
     @property
+    def form(self) -> str:
+        return self.model.form
+
+    @property
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
@@ -88,6 +92,10 @@ class MlxDrafter:
     load_seconds: float
     model: MlxModel
     eos: frozenset[int]
+
+    @property
+    def form(self) -> str:
+        return self.model.form
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)

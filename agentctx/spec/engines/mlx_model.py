@@ -37,6 +37,11 @@ class MlxModel:
     def new_cache(self, capacity: int) -> list[SeatedCache]:
         return mlx_cache.new_cache(self.n_layers, capacity)
 
+    @property
+    def form(self) -> str:
+        """As `modules.Device.form`."""
+        return f"{str(self.dtype).removeprefix('mlx.core.')} on {mx.default_device().type.name}"
+
     def fork(self, cache: list[SeatedCache], rows: int, extra: int) -> list[SeatedCache]:
         """`rows` copies of a cache of one row, each with room for `extra` more tokens."""
         copies = [layer.fork(rows, extra) for layer in cache]

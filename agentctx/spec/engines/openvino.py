@@ -33,6 +33,10 @@ class OpenVinoEngine:
     eos: frozenset[int]
 
     @property
+    def form(self) -> str:
+        return f"{self.model.weights} on cpu"
+
+    @property
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 

@@ -38,6 +38,10 @@ class ReferenceEngine:
     eos: frozenset[int]
 
     @property
+    def form(self) -> str:
+        return f"{self.decoder.dtype} on cpu"
+
+    @property
     def caps(self) -> EngineCaps:
         return embedded_caps(self.info)
 
@@ -94,6 +98,10 @@ class ReferenceDrafter:
     load_seconds: float
     decoder: Decoder
     eos: frozenset[int]
+
+    @property
+    def form(self) -> str:
+        return f"{self.decoder.dtype} on cpu"
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)

@@ -80,6 +80,10 @@ class Decoder:
     weights: Mapping[str, Array]
 
     @property
+    def dtype(self) -> Any:
+        return next(iter(self.weights.values())).dtype
+
+    @property
     def n_params(self) -> int:
         return sum(int(weight.size) for weight in self.weights.values())
 

@@ -18,6 +18,7 @@ from agentctx.spec.engines.limits import (
     embedded_caps,
     layers_to_run,
 )
+from agentctx.spec.engines.modules import Device
 from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.engines.torch_layers import check_sight
 from agentctx.spec.engines.torch_model import TorchModel, load_model
@@ -39,6 +40,10 @@ class TorchEngine:
     load_seconds: float
     model: TorchModel
     eos: frozenset[int]
+
+    @property
+    def form(self) -> str:
+        return self.model.form
 
     @property
     def caps(self) -> EngineCaps:
@@ -103,6 +108,10 @@ class TorchDrafter:
     model: TorchModel
     eos: frozenset[int]
 
+    @property
+    def form(self) -> str:
+        return self.model.form
+
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         """Also raises EngineUnavailable where every layer slides over less than the prompt."""
         check_read(self.info, ids, reading)
@@ -126,11 +135,14 @@ def load_engine(
     tokenizer: Tokenizer,
     chat: ChatFrame,
     info: ModelInfo,
-    device: str | None = None,
+    place: Device | None = None,
 ) -> TorchEngine:
-    """An engine on the model in `folder`. Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable."""
+    """An engine on the model in `folder`, at `place` (None: where it runs by itself).
+
+    Raises ModelUnavailable, NotEnoughMemory or EngineUnavailable.
+    """
     started = time.perf_counter()
-    model = load_model(folder, name, device=device)
+    model = load_model(folder, name, place=place)
     eos = eos_ids(folder, read_config(folder), tokenizer)
     return TorchEngine(info, tokenizer, chat, time.perf_counter() - started, model, eos)
 
@@ -142,12 +154,15 @@ def load_drafter(
     tokenizer: Tokenizer,
     info: ModelInfo,
     n_layers: int | None = None,
-    device: str | None = None,
+    place: Device | None = None,
 ) -> TorchDrafter:
-    """The first `n_layers` layers (None = all) of the model in `folder`; no other layer is read."""
+    """The first `n_layers` layers (None = all) of the model in `folder`; no other layer is read.
+
+    `place`: see `load_engine`.
+    """
     started = time.perf_counter()
     layers = layers_to_run(info, n_layers)
-    model = load_model(folder, name, n_layers=None if n_layers is None else layers, device=device)
+    model = load_model(folder, name, n_layers=None if n_layers is None else layers, place=place)
     eos = eos_ids(folder, read_config(folder), tokenizer)
     own = info.beginning(layers, model.n_params)
     return TorchDrafter(own, tokenizer, time.perf_counter() - started, model, eos)

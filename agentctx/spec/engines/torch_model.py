@@ -22,9 +22,10 @@ from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
 from agentctx.prompt import Float32
 from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
+from agentctx.spec.engines.modules import Device
 from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
-from agentctx.spec.engines.torch_device import choose_device, dtype_on
+from agentctx.spec.engines.torch_device import device, torch_dtype
 from agentctx.spec.engines.torch_layers import MASKS_BY_TYPE, LayerKind, attention_masks, layer_kinds
 from agentctx.spec.engines.torch_rope import held, short_reach
 from agentctx.spec.engines.transformers_quiet import quiet
@@ -63,6 +64,11 @@ class TorchModel:
     @property
     def n_layers(self) -> int:
         return len(self.kinds)
+
+    @property
+    def form(self) -> str:
+        """As `modules.Device.form`."""
+        return f"{str(self.module.dtype).removeprefix('torch.')} on {self.module.device}"
 
     @property
     def n_params(self) -> int:
@@ -134,7 +140,7 @@ class TorchModel:
         return forward_size(
             n_tokens,
             least,
-            free=_free_bytes() - n_tokens * self.bytes_per_token,
+            free=_free_bytes(self.module.device) - n_tokens * self.bytes_per_token,
             per_token=_activation_bytes(self.module.config, torch.finfo(self.module.dtype).bits // 8),
         )
 
@@ -179,8 +185,8 @@ class TorchModel:
         return torch.as_tensor(np.asarray(values, dtype=np.int64), device=self.module.device)
 
 
-def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: str | None = None) -> TorchModel:
-    """The model in `folder`, float32 on a CPU, bfloat16 on CUDA; with `n_layers` only those weights are read.
+def load_model(folder: Path, name: str, *, n_layers: int | None = None, place: Device | None = None) -> TorchModel:
+    """The model in `folder`; with `n_layers` only those weights are read. `place` None: `torch_device.device()`.
 
     Raises EngineUnavailable (unsupported), ModelUnavailable (missing, damaged), NotEnoughMemory.
     """
@@ -189,15 +195,15 @@ def load_model(folder: Path, name: str, *, n_layers: int | None = None, device: 
         raise EngineUnavailable(
             f"transformers {transformers.__version__} is too old, 5 is needed", hint='pip install "agentctx[torch]"'
         )
-    device = device or choose_device()
-    ready(device)
-    return wrap(_read_weights(folder, name, n_layers, device).eval(), name)
+    place = place or device()
+    ready(place)
+    return wrap(_read_weights(folder, name, n_layers, place).eval(), name)
 
 
-def ready(device: str) -> None:
+def ready(place: Device) -> None:
     """What must be set before a model is made."""
     register()
-    if device == "cpu":
+    if place.kind == "cpu":
         torch.set_num_threads(physical_cores())
 
 
@@ -213,8 +219,7 @@ def wrap(module: Any, name: str) -> TorchModel:
     )
 
 
-def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) -> Any:
-    dtype = dtype_on(device)
+def _read_weights(folder: Path, name: str, n_layers: int | None, place: Device) -> Any:
     options: dict[str, Any] = {} if n_layers is None else {"num_hidden_layers": n_layers}
     with mapped(name, loading=True), quiet():
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -227,13 +232,13 @@ def _read_weights(folder: Path, name: str, n_layers: int | None, device: str) ->
         module, report = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
             config=config,
-            dtype=dtype,
+            dtype=torch_dtype(place),
             attn_implementation=ATTENTION,
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
         )
-        module.to(device)
+        module.to(place.kind)
     missing = sorted(report["missing_keys"])
     if missing:  # transformers fills these with random numbers
         raise ModelUnavailable(
@@ -261,9 +266,10 @@ def _activation_bytes(config: Any, width: int) -> int:
     return int(width * (10 * config.hidden_size + 4 * config.intermediate_size))
 
 
-def _free_bytes() -> int:
-    """Of the GPU: what nobody has, and what torch holds without use."""
-    return int(torch.cuda.mem_get_info()[0] + torch.cuda.memory_reserved() - torch.cuda.memory_allocated())
+def _free_bytes(gpu: Any) -> int:
+    """Of that GPU: what nobody has, and what torch holds without use."""
+    unused = torch.cuda.memory_reserved(gpu) - torch.cuda.memory_allocated(gpu)
+    return int(torch.cuda.mem_get_info(gpu)[0] + unused)
 
 
 def _shell(module: Any) -> Any:

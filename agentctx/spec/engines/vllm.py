@@ -37,6 +37,10 @@ class VllmEngine:
     eos: frozenset[int]
 
     @property
+    def form(self) -> None:
+        """vLLM chooses by itself."""
+
+    @property
     def caps(self) -> EngineCaps:
         logprobs = self.carrier.tells_logits
         return EngineCaps(True, True, logprobs, self.info.max_position, self.info.tokenizer_digest)

@@ -12,11 +12,12 @@ from agentctx.bench import random_pair
 from agentctx.bench.random_pair import RandomPair, random_pair_of, random_scorer
 from agentctx.bench.shapes import SHAPES, parse_shapes
 from agentctx.cli.main import invoke
-from agentctx.config import RunOptions
+from agentctx.config import Dtype, RunOptions
 from agentctx.errors import EngineUnavailable, NotEnoughMemory, UsageError
 from agentctx.models.memory import Available
 from agentctx.prompt import ModelInfo
 from agentctx.spec.engines import load_device, load_random
+from agentctx.spec.engines.wishes import Wish
 from tests.trees import Repo
 from tests.unit.bench.test_fidelity import CODE
 
@@ -137,20 +138,38 @@ class TestOnTorch:
 
     def test_too_little_memory_is_refused_before_anything_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(random_pair.memory, "available", lambda: Available(1000, "a test"))
-        with pytest.raises(NotEnoughMemory, match="random tiny and random tiny in float32 with 256 tokens needs"):
-            random_pair_of(TINY, RunOptions(), 256, print)
+        with pytest.raises(NotEnoughMemory, match="random tiny in float32 and random tiny in float32 with 256"):
+            random_pair_of(TINY, RunOptions(drafter_dtype=Dtype.FLOAT32), 256, print)
 
     def test_a_gpu_counts_sixteen_bits_and_its_own_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         module = load_device("torch")
         gpu = replace(module.device(), kind="cuda", name="a GPU", dtype="bfloat16", width=2, free_bytes=80 * 10**9)
-        monkeypatch.setattr(module, "device", lambda: gpu)
+        monkeypatch.setattr(module, "device", lambda wish, drafts=False: gpu)
         pair = RandomPair(*parse_shapes("qwen2.5-32b"))
         said: list[str] = []
         with pytest.raises(NotEnoughMemory, match="a GPU"):
             random_pair_of(pair, RunOptions(), 65536, said.append)
-        monkeypatch.setattr(module, "device", lambda: replace(gpu, free_bytes=140 * 10**9))
+        roomy = replace(gpu, free_bytes=140 * 10**9)
+        monkeypatch.setattr(module, "device", lambda wish, drafts=False: roomy)
         random_pair_of(pair, RunOptions(), 65536, said.append)
         assert "bfloat16 on a GPU" in said[-3]
+
+    def test_two_devices_count_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        module = load_device("torch")
+        cpu = module.device(Wish("cpu"))
+        gpu = replace(cpu, kind="cuda:0", name="a GPU", dtype="bfloat16", width=2, free_bytes=70 * 10**9)
+        monkeypatch.setattr(module, "device", lambda wish, drafts=False: cpu if drafts else gpu)
+        monkeypatch.setattr(random_pair.memory, "available", lambda: Available(5 * 10**9, "a test"))
+        said: list[str] = []
+        with pytest.raises(
+            NotEnoughMemory, match=r"random qwen2\.5-32b in bfloat16 with 65536 .* \(a GPU\)"
+        ):
+            random_pair_of(RandomPair(*parse_shapes("qwen2.5-32b")), RunOptions(), 65536, said.append)
+        monkeypatch.setattr(module, "device", lambda wish, drafts=False: gpu if drafts else cpu)
+        with pytest.raises(
+            NotEnoughMemory, match=r"random qwen2\.5-32b in float32 with 4096 .* \(a test\)"
+        ):
+            random_pair_of(RandomPair(*parse_shapes("qwen2.5-32b")), RunOptions(), 4096, said.append)
 
     def test_more_tokens_than_positions_are_refused(self) -> None:
         with pytest.raises(UsageError, match="the shapes read 131072"):

@@ -158,13 +158,25 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(memory.held) == ["b", "c"]
 
 
+def test_keys_of_another_form_are_another_drafters(tmp_path: Path) -> None:
+    """They aren't the same to the last bit."""
+    memory = PrefixMemory()
+    wide, narrow = "float32 on cpu", "bfloat16 on cpu"
+    read(IDS, DrafterStore(DIGEST, tmp_path, memory, form=wide))
+    assert read(IDS, DrafterStore(DIGEST, None, memory, form=narrow))[1].n_known == 0
+    assert read(IDS, DrafterStore(DIGEST, tmp_path, PrefixMemory(), form=narrow))[1].n_known == 0
+    assert read(IDS, DrafterStore(DIGEST, None, memory, form=wide))[1].n_known == 96
+    assert read(IDS, DrafterStore(DIGEST, tmp_path, PrefixMemory(), form=wide))[1].n_known == 96
+
+
 def test_values_of_a_prompt_are_kept_by_content(tmp_path: Path) -> None:
     known = store(tmp_path)
     assert known.values("k") is None
+    known.form = "bfloat16 on cpu"
     known.keep_values("k", np.asarray([1.5, -2], np.float32))
     found = store(tmp_path).values("k")
     assert found is not None
-    assert found.tolist() == [1.5, -2]
+    assert (found[0].tolist(), found[1]) == ([1.5, -2], "bfloat16 on cpu")
     (tmp_path / "k.npy").write_bytes(b"nonsense")
     assert known.values("k") is None
     assert "damaged" in known.problems[0]
