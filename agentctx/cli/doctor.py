@@ -87,8 +87,24 @@ def _engines() -> Iterator[Row]:
     for name, usable, reason in available():
         if name == "mlx" and usable:
             yield _mlx()
+        elif name == "torch" and usable:
+            yield _torch()
         else:
             yield Row("engine", "pass" if usable else "warn", f"{name}: {reason}")
+
+
+def _torch() -> Row:
+    """Where it would run, and in what; its packages may be there and broken."""
+    from agentctx.spec.engines import place_of
+    from agentctx.spec.engines.wishes import Wish
+
+    try:
+        main, drafter = (place_of("torch", Wish(), drafts=drafts) for drafts in (False, True))
+    except AgentctxError as error:
+        return Row("engine", "warn", f"torch: installed, but can't be used: {error.message}", error.hint)
+    assert main is not None, "it has a choice"
+    assert drafter is not None, "it has a choice"
+    return Row("engine", "pass", f"torch: a main model in {main.form} ({main.name}), a drafter in {drafter.form}")
 
 
 def _mlx() -> Row:

@@ -63,6 +63,12 @@ def test_a_drafter_scores(leap: Repo, fetched: Path) -> None:
     assert data["decision"]["reason"].startswith("--force-sparse")
     assert data["budget"]["kept"] <= 600
     assert {"load_drafter", "score"} <= set(data["timings"])
+    assert data["decision"]["drafter_weights"] in ("float32 on cpu", "bfloat16 on cpu", "bfloat16 on cuda:0")
+    narrow = [*args, "--force-sparse", "--drafter-device", "cpu", "--drafter-dtype", "bfloat16"]
+    assert (
+        report(agentctx(*narrow, "--format", "json", cwd=leap.root))["decision"]["drafter_weights"] == "bfloat16 on cpu"
+    )
+    assert "drafter smollm2 (bfloat16 on cpu)" in agentctx(*narrow, cwd=leap.root).stdout
 
 
 def test_models_list_and_doctor(leap: Repo, fetched: Path) -> None:
@@ -80,4 +86,24 @@ def test_another_engine_than_there_is(leap: Repo, fetched: Path) -> None:
     done = agentctx("edit", "x", "--test", TEST, "--engine", "abacus", cwd=leap.root)
     assert done.returncode == 4, done.stderr
     assert "there is no engine 'abacus'" in done.stderr
+    assert leap.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    ("wish", "code", "said"),
+    [
+        (["--device", "gpu"], 2, "--device gpu: choose auto, cpu, cuda or cuda:N"),
+        (["--drafter", "smollm2", "--drafter-device", "tpu"], 2, "--drafter-device tpu: choose auto"),
+        (["--device", "cuda:77"], 4, "--device cuda:77: torch"),
+        (["--dtype", "float16"], 2, "'float16' is not one of 'auto', 'float32', 'bfloat16'"),
+        (["--dtype", "bfloat16", "--engine", "reference"], 4, "engine reference has no choice of devices and widths"),
+        (["--device", "cpu", "--engine", "openai", "--url", "http://127.0.0.1:9/v1"], 4, "engine openai has no choice"),
+    ],
+)
+def test_a_place_that_there_is_not(leap: Repo, fetched: Path, wish: list[str], code: int, said: str) -> None:
+    """Whoever wishes is told, before anything is read or written."""
+    sparse = ["--force-sparse"] if "--drafter" in wish else []
+    done = agentctx("edit", "x", "--test", TEST, "--model", "smollm2", *sparse, *wish, cwd=leap.root)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
     assert leap.git("status", "--porcelain") == ""

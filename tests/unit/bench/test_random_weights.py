@@ -161,14 +161,10 @@ class TestOnTorch:
         monkeypatch.setattr(module, "device", lambda wish, drafts=False: cpu if drafts else gpu)
         monkeypatch.setattr(random_pair.memory, "available", lambda: Available(5 * 10**9, "a test"))
         said: list[str] = []
-        with pytest.raises(
-            NotEnoughMemory, match=r"random qwen2\.5-32b in bfloat16 with 65536 .* \(a GPU\)"
-        ):
+        with pytest.raises(NotEnoughMemory, match=r"random qwen2\.5-32b in bfloat16 with 65536 .* \(a GPU\)"):
             random_pair_of(RandomPair(*parse_shapes("qwen2.5-32b")), RunOptions(), 65536, said.append)
         monkeypatch.setattr(module, "device", lambda wish, drafts=False: gpu if drafts else cpu)
-        with pytest.raises(
-            NotEnoughMemory, match=r"random qwen2\.5-32b in float32 with 4096 .* \(a test\)"
-        ):
+        with pytest.raises(NotEnoughMemory, match=r"random qwen2\.5-32b in float32 with 4096 .* \(a test\)"):
             random_pair_of(RandomPair(*parse_shapes("qwen2.5-32b")), RunOptions(), 4096, said.append)
 
     def test_more_tokens_than_positions_are_refused(self) -> None:
