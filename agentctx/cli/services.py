@@ -324,12 +324,15 @@ class CliServices:
         """A status line on stderr, on a terminal only."""
         if self.quiet or not sys.stderr.isatty():
             return
+        from rich.text import Text
+
+        text = Text(message)  # a line of code may look like markup
         if self._status is None:
             from rich.console import Console
 
-            self._status = Console(stderr=True).status(message)
+            self._status = Console(stderr=True).status(text)
             self._status.start()
-        self._status.update(message)
+        self._status.update(text)
 
     def close(self) -> None:
         """Take the status line away: what follows is the result."""

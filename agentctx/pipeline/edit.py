@@ -23,6 +23,7 @@ from agentctx.pipeline.readers_embedded import EmbeddedReader
 from agentctx.pipeline.readers_text import text_reader
 from agentctx.pipeline.select import DEFAULT_REQUEST, Understood, understand, wanted_window
 from agentctx.pipeline.services import Clock, Services
+from agentctx.pipeline.writing import Writing
 from agentctx.prompt import Completion, Finding, Task
 from agentctx.repo.choose import targets_of
 from agentctx.report import CandidateRow, CheckRow, EditRow, RunReport
@@ -184,9 +185,11 @@ class _Run:
                 seed=options.seed + len(drawn),
                 stop=stops,
             )
-            self.services.progress(f"drawing candidates {len(drawn)} to {len(drawn) + n - 1}")
+            writing = Writing(self.services.progress, len(drawn), n)
+            writing.begin()
             with self.clock.stage("decode"):
-                batch = [replace(one, text=without_stop(one.text, stops)) for one in reading.sample(n, params)]
+                found = reading.sample(n, params, writing)
+            batch = [replace(one, text=without_stop(one.text, stops)) for one in found]
             drawn.extend(batch)
             yield from batch
 

@@ -21,7 +21,7 @@ from agentctx.prompt import Completion, Finding, SparsePrompt
 from agentctx.repo.pack import Frame
 from agentctx.report import EngineRow, RunReport
 from agentctx.spec.engines.address import Address
-from agentctx.spec.protocols import Engine, SampleParams, Session
+from agentctx.spec.protocols import Engine, Hear, SampleParams, Session
 from agentctx.spec.sparse import dense, to_sparse
 from agentctx.spec.tokens import tokenize
 
@@ -34,9 +34,9 @@ class Metered:
     n_tokens: int = 0
     seconds: float = 0.0
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         started = time.perf_counter()
-        drawn = self.session.sample(n, params)
+        drawn = self.session.sample(n, params, hear)
         self.seconds += time.perf_counter() - started
         # Greedy samples are one sample, handed out n times.
         self.n_tokens += sum(one.n_tokens for one in (drawn[:1] if params.temperature <= 0 else drawn))

@@ -56,7 +56,7 @@ def _peak(engine: EngineRow) -> str:
 
 def _engine(engine: EngineRow) -> Iterator[str]:
     context = f"context {engine.context:,}" if engine.context is not None else "context unknown"
-    held = f"{engine.weights}, " if engine.weights is not None else ""
+    held = f"({engine.weights}) " if engine.weights is not None else ""
     place = f"at {engine.host}" if engine.host is not None else f"{held}in this process"
     yield f"engine {engine.name} ({engine.reason}): {engine.model} {place}, {context}"
     counts = f"{_known(engine.prompt_tokens, ',')} prompt tokens, {_known(engine.cached_tokens, ',')} of them cached"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,6 +24,7 @@ __all__ = [
     "Drafter",
     "Engine",
     "EngineCaps",
+    "Hear",
     "ModelInfo",
     "SampleParams",
     "Sampler",
@@ -82,11 +83,19 @@ class Drafter(Protocol):
         """
 
 
+Hear = Callable[[int, str], None]  # (sample, the next piece of its text)
+
+
 class Sampler(Protocol):
     """Whatever answers one prompt."""
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
-        """n completions of the one prompt."""
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
+        """n completions of the one prompt.
+
+        Args:
+            hear: is told every piece of text as it is written; by an engine that doesn't stream, each text at its
+                end. The pieces of a sample are its text. Greedy samples are one: of those only the first is heard.
+        """
 
 
 class Session(Sampler, Protocol):
@@ -109,7 +118,7 @@ class Session(Sampler, Protocol):
     def extend(self, ids: Sequence[int]) -> Float32:
         """float32 (len(ids), V): logits after each of `ids`, placed from the original length on; not stored."""
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         """n completions from this one prefill. Deterministic for equal params."""
 
 

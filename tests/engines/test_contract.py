@@ -111,6 +111,26 @@ def test_greedy_samples_are_equal(engine: Engine) -> None:
     assert three[0].ids == session.sample(1, SampleParams(max_new=6, seed=99))[0].ids
 
 
+def test_what_is_heard_is_what_is_written(engine: Engine) -> None:
+    session = engine.prefill(sparse(IDS, KEPT))
+
+    def hear(sample: int, piece: str) -> None:
+        assert piece
+        heard.setdefault(sample, []).append(piece)
+
+    for params in (
+        SampleParams(max_new=12),
+        SampleParams(max_new=12, temperature=2.0, seed=11),
+        SampleParams(max_new=12, temperature=1.5, seed=3, stop=("a", "e", "\x00")),
+    ):
+        heard: dict[int, list[str]] = {}
+        drawn = session.sample(3, params, hear)
+        assert [one.ids for one in drawn] == [one.ids for one in session.sample(3, params)]
+        said = {sample: "".join(pieces) for sample, pieces in heard.items()}
+        told = drawn if params.temperature else drawn[:1]
+        assert said == {number: one.text for number, one in enumerate(told) if one.text}
+
+
 def test_an_answer_can_go_on_past_its_end(engine: Engine) -> None:
     """As measurements want it. The token that the model takes first is declared to end answers."""
     prompt = sparse(IDS, KEPT)

@@ -169,6 +169,47 @@ def test_how_an_answer_ended(server: FakeServer, finish: str | None, ours: str) 
     assert (finish is None) == any("didn't say why" in note for note in session.notes)
 
 
+def heard(server: FakeServer, params: SampleParams, n: int = 1) -> dict[int, list[str]]:
+    """The pieces; they are the answers' texts."""
+    found: dict[int, list[str]] = {}
+    drawn = (
+        connect(server).open(SAID).sample(n, params, lambda sample, piece: found.setdefault(sample, []).append(piece))
+    )
+    told = drawn if params.temperature else drawn[:1]
+    assert {sample: "".join(pieces) for sample, pieces in found.items()} == {
+        number: one.text for number, one in enumerate(told) if one.text
+    }
+    return found
+
+
+def test_pieces_are_heard_as_they_come(server: FakeServer) -> None:
+    server.replies = [Reply(["def f():\n    pass\n"], size=5)]
+    assert len(heard(server, GREEDY)[0]) > 2
+    server.replies = [Reply(["def f():\n```\nand on"], size=3)]
+    assert "".join(heard(server, replace(GREEDY, stop=("```",)))[0]) == "def f():\n```"
+
+
+def test_samples_of_one_request_and_of_several_are_heard_by_number(server: FakeServer) -> None:
+    server.replies = [Reply(["one", "two", "three"])]
+    assert set(heard(server, WARM, n=3)) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<think>\n```python\nx\n```\n</think>\n\nthe answer", "the answer"),
+        ("  <think>a</think>b", "b"),
+        ("<think>never ended", "<think>never ended"),
+        ("<thinker> is a tag", "<thinker> is a tag"),
+        ("<thi", "<thi"),
+    ],
+)
+def test_thoughts_are_not_heard(server: FakeServer, text: str, answer: str) -> None:
+    for size in (1, 4, 100):
+        server.replies = [Reply([text], size=size)]
+        assert "".join(heard(server, GREEDY)[0]) == answer
+
+
 def test_a_stop_string_stays_and_ends_the_request(server: FakeServer) -> None:
     server.replies = [Reply(["def f():\n    pass\n```\n" + "and on " * 20_000], finish="length", size=2000, gap=0.002)]
     session = connect(server).open(SAID)

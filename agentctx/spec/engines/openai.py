@@ -17,7 +17,7 @@ from agentctx.spec.engines.address import Address, parse_address
 from agentctx.spec.engines.openai_client import CONNECT_SECONDS, READ_SECONDS, RETRIES, make_client
 from agentctx.spec.engines.openai_errors import LOST, MALFORMED, Place, translate
 from agentctx.spec.engines.openai_stream import Read, read
-from agentctx.spec.protocols import SampleParams, ServedModel, TextUsage
+from agentctx.spec.protocols import Hear, SampleParams, ServedModel, TextUsage
 
 # What a strict server may refuse and an answer can do without, with what is asked instead (None: nothing).
 _OPTIONAL = {"stream_options": None, "seed": None, "n": None, "top_p": None, "max_tokens": "max_completion_tokens",
@@ -106,38 +106,38 @@ class OpenAISession:
     _alone: bool = False  # the server gives one choice, whatever `n` says
     _asked: bool = False
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         """Greedy: one request. Else one with `n`; what it leaves over in single ones, sample i with `seed + i`."""
         if n < 1:
             raise ValueError(f"can't draw {n} samples")
         if params.past_eos:
             raise ValueError("a server that takes text ends its answers where the model does")
         if params.temperature <= 0:
-            return self._ask(1, params)[:1] * n
+            return self._ask(1, params, hear, 0)[:1] * n
         drawn: list[Completion] = []
         while len(drawn) < n:
             wanted = 1 if self._alone else n - len(drawn)
-            got = self._ask(wanted, replace(params, seed=params.seed + len(drawn)))[:wanted]
+            got = self._ask(wanted, replace(params, seed=params.seed + len(drawn)), hear, len(drawn))[:wanted]
             if len(got) < wanted:
                 self._alone = True
                 self._note("the server gives one answer per request: samples were asked for one by one")
             drawn += got
         return drawn
 
-    def _ask(self, n: int, params: SampleParams) -> list[Completion]:
-        answer = self._read(n, params)
+    def _ask(self, n: int, params: SampleParams, hear: Hear | None, first: int) -> list[Completion]:
+        answer = self._read(n, params, hear, first)
         if not self._asked:
             self.usage, self._asked = answer.facts(), True
         for note in answer.notes():
             self._note(note)
         return answer.completions()
 
-    def _read(self, n: int, params: SampleParams) -> Read:
+    def _read(self, n: int, params: SampleParams, hear: Hear | None, first: int) -> Read:
         while True:
             body = self._body(n, params)
             try:
                 with self._stream(body) as (chunks, started):
-                    return read(chunks, started, params.stop)
+                    return read(chunks, started, params.stop, hear, first)
             except openai.APIStatusError as error:
                 field_ = _refused_field(error, body)
                 if field_ is None:

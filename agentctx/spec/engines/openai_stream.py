@@ -10,9 +10,11 @@ from typing import Any
 
 from agentctx.prompt import Completion
 from agentctx.spec.engines.sampling import stop_end
-from agentctx.spec.protocols import TextUsage
+from agentctx.spec.engines.spoken import Spoken
+from agentctx.spec.protocols import Hear, TextUsage
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>\s*", re.DOTALL)
+_THINKS, _THOUGHT_ENDS = "<think>", "</think>"
 UNSAID = "the server didn't say why an answer ended: it counts as cut off"
 
 
@@ -22,6 +24,18 @@ class _Choice:
     finish: str | None = None
     n_chunks: int = 0
     stopped: bool = False
+    spoken: Spoken | None = None
+
+    @property
+    def answer(self) -> str:
+        """The text without what the model thought before it."""
+        return _THOUGHT.sub("", self.text)
+
+    @property
+    def thinks(self) -> bool:
+        """Whether what came so far is, or may be, the beginning of a thought."""
+        begun = self.text.lstrip()
+        return _THINKS.startswith(begun[: len(_THINKS)]) and _THOUGHT_ENDS not in begun
 
     def add(self, text: str, stop: tuple[str, ...]) -> None:
         """The stop string stays in the text, as with embedded engines; what comes after it doesn't."""
@@ -32,6 +46,8 @@ class _Choice:
         end = stop_end(self.text, stop)
         if end is not None:
             self.text, self.finish, self.stopped = self.text[:end], "stop", True
+        if self.spoken is not None and not self.thinks:
+            self.spoken.up_to(self.answer)
 
 
 @dataclass(slots=True)
@@ -73,8 +89,14 @@ class Read:
         return (UNSAID,) if any(one.finish is None for one in self.choices.values()) else ()
 
 
-def read(chunks: Iterable[Any], started: float, stop: tuple[str, ...]) -> Read:
+def read(
+    chunks: Iterable[Any], started: float, stop: tuple[str, ...], hear: Hear | None = None, first: int = 0
+) -> Read:
     """Read until the stream ends or every choice met a stop string.
+
+    Args:
+        hear: see `protocols.Sampler`; what was thought before the answer isn't heard.
+        first: the sample that the request's first choice is.
 
     Raises:
         ValueError: not one choice came.
@@ -83,17 +105,23 @@ def read(chunks: Iterable[Any], started: float, stop: tuple[str, ...]) -> Read:
     for chunk in chunks:
         out.usage = getattr(chunk, "usage", None) or out.usage
         for choice in getattr(chunk, "choices", None) or ():
-            _take(choice, out, stop)
+            _take(choice, out, stop, hear, first)
         out.last = time.perf_counter()
         if out.choices and all(one.stopped for one in out.choices.values()):
             break
     if not out.choices:
         raise ValueError("no choices")
+    for own in out.choices.values():
+        if own.spoken is not None:
+            own.spoken.end(own.answer)
     return out
 
 
-def _take(choice: Any, out: Read, stop: tuple[str, ...]) -> None:
-    own = out.choices.setdefault(choice.index or 0, _Choice())
+def _take(choice: Any, out: Read, stop: tuple[str, ...], hear: Hear | None, first: int) -> None:
+    index = choice.index or 0
+    if index not in out.choices:
+        out.choices[index] = _Choice(spoken=Spoken(hear, first + index) if hear is not None else None)
+    own = out.choices[index]
     delta = choice.delta
     text = getattr(delta, "content", None)
     thought = getattr(delta, "reasoning_content", None) or getattr(delta, "reasoning", None)
@@ -108,7 +136,7 @@ def _take(choice: Any, out: Read, stop: tuple[str, ...]) -> None:
 def _completion(one: _Choice, seconds: float, n_tokens: int) -> Completion:
     """Only an answer that ended by itself is whole: a filter cuts it as the token limit does."""
     finish = "stop" if one.finish in ("stop", "eos", "tool_calls", "function_call") else "length"
-    return Completion(_THOUGHT.sub("", one.text), (), finish, seconds, n_tokens)
+    return Completion(one.answer, (), finish, seconds, n_tokens)
 
 
 def _whole(value: object) -> int | None:

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agentctx.prompt import Completion, Float32
-from agentctx.spec.protocols import SampleParams
+from agentctx.spec.engines.spoken import Spoken
+from agentctx.spec.protocols import Hear, SampleParams
 
 BATCH_BYTES = 2**30  # keys and values of all samples that decode side by side
 
@@ -52,18 +53,24 @@ class _Row:
     rng: np.random.Generator
     ids: list[int] = field(default_factory=list)
     done: Completion | None = None
+    spoken: Spoken | None = None
 
 
-def generate(logits: Float32, n: int, params: SampleParams, decoding: Decoding) -> list[Completion]:
-    """n completions that continue `logits` (V,), in sample order. Greedy ones are equal and computed once."""
+def generate(
+    logits: Float32, n: int, params: SampleParams, decoding: Decoding, hear: Hear | None = None
+) -> list[Completion]:
+    """n completions that continue `logits` (V,), in sample order. Greedy ones are equal and computed once.
+
+    `hear`: see `protocols.Sampler`.
+    """
     if n < 1:
         raise ValueError(f"can't draw {n} samples")
     limit = max(0, min(params.max_new, decoding.room))
     if params.temperature <= 0:
-        return [_batch(logits, [0], params, decoding, limit)[0]] * n
+        return [_batch(logits, [0], params, decoding, limit, hear)[0]] * n
     out: list[Completion] = []
     for first in range(0, n, decoding.batch):
-        out += _batch(logits, list(range(first, min(n, first + decoding.batch))), params, decoding, limit)
+        out += _batch(logits, list(range(first, min(n, first + decoding.batch))), params, decoding, limit, hear)
     return out
 
 
@@ -90,10 +97,13 @@ def nucleus(weights: npt.NDArray[np.float64], top_p: float) -> npt.NDArray[np.fl
 
 
 def _batch(
-    logits: Float32, samples: list[int], params: SampleParams, decoding: Decoding, limit: int
+    logits: Float32, samples: list[int], params: SampleParams, decoding: Decoding, limit: int, hear: Hear | None
 ) -> list[Completion]:
     started = time.perf_counter()
-    rows = [_Row(np.random.default_rng(params.seed + sample)) for sample in samples]
+    rows = [
+        _Row(np.random.default_rng(params.seed + sample), spoken=Spoken(hear, sample) if hear is not None else None)
+        for sample in samples
+    ]
     if not limit:
         return [Completion("", (), "length", 0.0) for _ in rows]
     live, batch, current = rows, None, np.broadcast_to(logits, (len(rows), logits.shape[-1]))
@@ -102,6 +112,8 @@ def _batch(
             _append(row, pick(scores, params, row.rng), params, decoding, limit)
             if row.done is not None:
                 row.done = replace(row.done, seconds=time.perf_counter() - started)
+            if row.spoken is not None:
+                _speak(row, row.spoken, decoding)
         alive = [i for i, row in enumerate(live) if row.done is None]
         if not alive:
             return [row.done for row in rows if row.done is not None]
@@ -111,6 +123,13 @@ def _batch(
             batch.keep(alive)
         live = [live[i] for i in alive]
         current = batch.step([row.ids[-1] for row in live])
+
+
+def _speak(row: _Row, spoken: Spoken, decoding: Decoding) -> None:
+    if row.done is not None:
+        spoken.end(row.done.text)
+    else:
+        spoken.up_to(decoding.decode(row.ids))
 
 
 def _append(row: _Row, token: int, params: SampleParams, decoding: Decoding, limit: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from agentctx.prompt import Completion, Float32, Tokenizer
 from agentctx.spec.engines.limits import check_room, room_to_decode
 from agentctx.spec.engines.sampling import Decoding, generate, rows_at_once
-from agentctx.spec.protocols import ModelInfo, SampleParams
+from agentctx.spec.protocols import Hear, ModelInfo, SampleParams
 
 
 class Branch(Protocol):
@@ -81,7 +81,7 @@ class HeldSession:
         found: Float32 = self.held.branch(1, len(ids)).forward([ids], self.total)[0]
         return found
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         n_tokens = self.held.n_tokens + min(params.max_new, self.room)
         decoding = Decoding(
             open_rows=lambda rows, extra: _Rows(self.held.branch(rows, extra), self.total),
@@ -90,7 +90,7 @@ class HeldSession:
             room=self.room,
             batch=rows_at_once(self.held.bytes_per_token, n_tokens),
         )
-        return generate(self.logits, n, params, decoding)
+        return generate(self.logits, n, params, decoding, hear)
 
 
 @dataclass(slots=True)

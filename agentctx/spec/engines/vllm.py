@@ -22,7 +22,7 @@ from agentctx.spec.engines.folder import eos_ids, read_config
 from agentctx.spec.engines.limits import check_room, check_sparse, room_to_decode
 from agentctx.spec.engines.sampling import stop_end
 from agentctx.spec.engines.vllm_requests import Answer, Ask, Carrier, answers, ask_for, prove
-from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo, SampleParams
+from agentctx.spec.protocols import ChatFrame, EngineCaps, Hear, ModelInfo, SampleParams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +88,8 @@ class VllmSession:
         check_room(self.engine.info, self.total, len(ids), room_to_decode(self.engine.info, self.total))
         return self._after([list(ids[: i + 1]) for i in range(len(ids))])
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
+        """Also says each text at its end: nothing is streamed."""
         if n < 1:
             raise ValueError(f"can't draw {n} samples")
         limit = max(0, min(params.max_new, room_to_decode(self.engine.info, self.total)))
@@ -99,6 +100,9 @@ class VllmSession:
         started = time.perf_counter()
         ask = replace(self.ask, params=params, n=1 if greedy else n)
         found = self._completions(answers(self.engine.carrier, [ask])[0], params, started)
+        for number, one in enumerate(found):
+            if hear is not None and one.text:
+                hear(number, one.text)
         return found * n if greedy else found
 
     def _after(self, tails: list[list[int]]) -> Float32:

@@ -24,7 +24,7 @@ from agentctx.report.text import render_edit
 from agentctx.spec.engines.address import Address
 from agentctx.spec.engines.choice import Choice
 from agentctx.spec.engines.reference import ReferenceDrafter, drafter_from, tiny_engine
-from agentctx.spec.protocols import EngineCaps, SampleParams
+from agentctx.spec.protocols import EngineCaps, Hear, SampleParams
 from tests.trees import Repo
 
 GOOD = "\n    if not values:\n        return 0.0\n    return sum(values) / len(values)\n```"
@@ -44,6 +44,7 @@ class Scripted:
     given: int = 0
     prefill_seconds: float = 0.0
     load_seconds: float = 0.0
+    form: str = "float32 on cpu"
     info: ModelInfo = WIDE
     caps: EngineCaps = TINY.caps
     tokenizer: Tokenizer = TINY.tokenizer
@@ -59,7 +60,7 @@ class Scripted:
     def extend(self, ids: Sequence[int]) -> Float32:
         return np.zeros((len(ids), 8), np.float32)
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         texts = [self.answers[(self.given + i) % len(self.answers)] for i in range(n)]
         self.given += n
         return [Completion(text, (1, 2), "stop", 0.0) for text in texts]
@@ -279,7 +280,7 @@ def test_the_report_says_what_the_engine_did(project: Repo, tmp_path: Path) -> N
     assert row.peak_memory_bytes is None or row.peak_memory_bytes > 1_000_000
     assert (row.secrets_kept, row.secrets_reason) == (False, "not looked for, nothing leaves this process")
     jsonschema.validate(json.loads(json.dumps(report.to_dict())), load_schema())
-    assert "engine torch (default): tiny in this process, context 1,048,576" in render_edit(report)
+    assert "engine torch (default): tiny (float32 on cpu) in this process, context 1,048,576" in render_edit(report)
 
 
 def test_a_server_that_takes_ids_is_named(project: Repo, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from agentctx.errors import UsageError
 from agentctx.pipeline.edit import EditRequest, run_edit
 from agentctx.prompt import Completion, Conversation, FocusRef, Task, Tokenizer
 from agentctx.report import RunReport
-from agentctx.spec.protocols import SampleParams, ServedModel, TextUsage
+from agentctx.spec.protocols import Hear, SampleParams, ServedModel, TextUsage
 from tests.services import WordTokenizer
 from tests.trees import Repo
 from tests.unit.pipeline.test_edit_run import Scripted, Services
@@ -47,7 +47,7 @@ class Server:
         self.said.append(conversation)
         return self
 
-    def sample(self, n: int, params: SampleParams) -> list[Completion]:
+    def sample(self, n: int, params: SampleParams, hear: Hear | None = None) -> list[Completion]:
         assert params.stop == ()
         return [Completion("nothing", (), "stop", 0.0, 1)] * n
 

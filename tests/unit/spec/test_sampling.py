@@ -8,7 +8,8 @@ import pytest
 
 from agentctx.prompt import Float32
 from agentctx.spec.engines.sampling import Decoding, generate, nucleus, pick, stop_end
-from agentctx.spec.protocols import SampleParams
+from agentctx.spec.engines.spoken import Spoken
+from agentctx.spec.protocols import Hear, SampleParams
 
 LOGITS = np.log(np.asarray([0.5, 0.3, 0.15, 0.05], np.float32))
 
@@ -72,13 +73,38 @@ class Script:
         self.rows = [self.rows[row] for row in rows]
 
 
-def run(script: Script, n: int, params: SampleParams, room: int = 100, batch: int = 8) -> list[tuple[str, str]]:
+def run(
+    script: Script, n: int, params: SampleParams, room: int = 100, batch: int = 8, hear: Hear | None = None
+) -> list[tuple[str, str]]:
     first = np.full(128, -50, np.float32)
     first[ord(script.rows[0][0])] = 50
     decoding = Decoding(
         lambda rows, extra: script, lambda ids: "".join(map(chr, ids)), frozenset({ord("$")}), room, batch
     )
-    return [(c.text, c.finish) for c in generate(first, n, params, decoding)]
+    return [(c.text, c.finish) for c in generate(first, n, params, decoding, hear)]
+
+
+def test_pieces_are_heard_as_they_are_written() -> None:
+    heard: list[tuple[int, str]] = []
+    params = SampleParams(max_new=4, temperature=1.0, stop=("xy",))
+    run(Script(["abcdef", "ab$def", "axyzzz"]), 3, params, hear=lambda sample, piece: heard.append((sample, piece)))
+    assert heard == [(0, "a"), (1, "a"), (2, "a"), (0, "b"), (1, "b"), (2, "x"), (0, "c"), (2, "y"), (0, "d")]
+
+
+def test_greedy_samples_are_heard_once() -> None:
+    heard: list[tuple[int, str]] = []
+    run(Script(["ab$"]), 3, SampleParams(max_new=4), hear=lambda sample, piece: heard.append((sample, piece)))
+    assert heard == [(0, "a"), (0, "b")]
+
+
+def test_a_character_is_heard_when_it_is_whole() -> None:
+    heard: list[str] = []
+    spoken = Spoken(lambda sample, piece: heard.append(f"{sample}{piece}"), 7)
+    for text in ("a", "a\ufffd", "a\ufffd\ufffd", "aü", "aüb", "aüb\ufffd"):
+        spoken.up_to(text)
+    spoken.end("aüb\ufffd")  # it never became whole
+    spoken.end("aüb\ufffd")
+    assert heard == ["7a", "7ü", "7b", "7\ufffd"]
 
 
 def test_rows_end_by_themselves() -> None:
