@@ -50,7 +50,9 @@ def test_rows_of_every_length_keep_rate_and_state(empty: Repo, services: TinySer
     assert len(shown.splitlines()) == 2 + len(found.rows)
     assert "loaded apart: main" in shown
     made = bench.as_json(found)
-    assert {"rows", "load_s", "machine"} == {*made}
+    assert {"rows", "load_s", "weights", "machine"} == {*made}
+    assert made["weights"] == {"main": "float32 on cpu", "drafter": "float32 on cpu"}
+    assert "(float32 on cpu)" in shown
     contract = {"engine", "drafter", "model", "tokens", "keep", "state", "dense_s", "selection_s", "prefill_s", "ratio"}
     assert contract | {"ttft_s"} <= {*made["rows"][0]}
     assert (empty.root / "calc.py").read_text() == CODE  # the line is added in memory
