@@ -116,18 +116,20 @@ def test_the_graph_computes_the_logits_that_are_asked_for_only(engine: Engine) -
     assert run.forward([IDS[:9]], np.arange(96, 105), last=4).shape == (1, 4, engine.info.vocab_size)
 
 
-# ---------------------------------------------------------------- SmolLM2 with weights of 8 bits
+# ---------------------------------------------------------------- SmolLM2 with weights of 8 and of 4 bits
 
 N = 256
 KEPT_OF_N = np.asarray([*range(20), *range(64, 90), *range(150, 170), *range(N - 50, N)])
 
 
-@pytest.fixture(scope="module")
-def smollm2(model_folder: ModelFolder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Oracle, np.ndarray]:
+@pytest.fixture(scope="module", params=["int8", "int4"])
+def smollm2(
+    request: pytest.FixtureRequest, model_folder: ModelFolder, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Any, Oracle, np.ndarray]:
     path = tmp_path_factory.mktemp("models") / "smollm2"
     path.symlink_to(model_folder.path)  # the export lies beside it
     folder = ModelFolder("smollm2", path, model_folder.manifest)
-    make_export(folder, "openvino", "int8", engines.load_exporter("openvino"))
+    make_export(folder, "openvino", request.param, engines.load_exporter("openvino"))
     tokenizer = tokenizer_of(folder)
     engine = engines.load("openvino").load_engine(
         path, "smollm2", tokenizer=tokenizer, chat=ChatFrame(), info=model_info.info(folder)
@@ -140,7 +142,7 @@ def smollm2(model_folder: ModelFolder, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_8_bits_stay_near_the_masked_dense_model(smollm2: tuple[Any, Oracle, np.ndarray]) -> None:
+def test_narrow_weights_stay_near_the_masked_dense_model(smollm2: tuple[Any, Oracle, np.ndarray]) -> None:
     engine, oracle, ids = smollm2
     more = [28, 198, 504]
     session = engine.prefill(sparse(ids, KEPT_OF_N), chunk=64)
@@ -150,8 +152,12 @@ def test_8_bits_stay_near_the_masked_dense_model(smollm2: tuple[Any, Oracle, np.
     compact = engine.prefill(sparse(ids[KEPT_OF_N], np.arange(len(KEPT_OF_N)))).logits
     # Measured: 0.004 to 0.025 at the original positions, 0.097 at compact ones; single logits are off by up to 1.5,
     # mostly all together, which changes no probability. So divergence is compared, not logits.
-    assert max(divergence(one, other) for one, other in zip(expected, found, strict=True)) < 0.05
-    assert divergence(expected[0], compact) > 0.06
+    worst = max(divergence(one, other) for one, other in zip(expected, found, strict=True))
+    if engine.form == "int8 on cpu":
+        assert worst < 0.05
+        assert divergence(expected[0], compact) > 0.06
+    else:  # 0.15 to 0.39: four bits cost so small a model as much as wrong positions do
+        assert worst < 0.6
 
 
 def divergence(expected: np.ndarray, found: np.ndarray) -> float:
@@ -164,7 +170,7 @@ def divergence(expected: np.ndarray, found: np.ndarray) -> float:
 
 @pytest.mark.model
 @pytest.mark.slow
-def test_8_bits_still_write_text(smollm2: tuple[Any, Oracle, np.ndarray]) -> None:
+def test_narrow_weights_still_write_text(smollm2: tuple[Any, Oracle, np.ndarray]) -> None:
     engine, _, ids = smollm2
     greedy = engine.prefill(sparse(ids, np.arange(N))).sample(2, SampleParams(max_new=8))
     assert greedy[0].ids == greedy[1].ids
