@@ -160,7 +160,7 @@ def _require_memory(models: Sequence[tuple[ModelInfo, Device]], n_tokens: int, s
             memory.needed_bytes(info, n_tokens=n_tokens, weight_bytes=one.width, cache_bytes=one.width)
             for info, one in own
         )
-        have = memory.available() if place.free_bytes is None else memory.Available(place.free_bytes, place.name)
+        have = memory.available_on(place.name, place.free_bytes)
         names = " and ".join(f"{info.name} in {one.dtype}" for info, one in own)
         what = f"{names} with {n_tokens} tokens"
         for note in memory.require(need, have, what):

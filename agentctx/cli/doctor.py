@@ -95,15 +95,13 @@ def _engines() -> Iterator[Row]:
 
 def _torch() -> Row:
     """Where it would run, and in what; its packages may be there and broken."""
-    from agentctx.spec.engines import place_of
-    from agentctx.spec.engines.wishes import Wish
+    from agentctx.spec.engines import load_device
 
     try:
-        main, drafter = (place_of("torch", Wish(), drafts=drafts) for drafts in (False, True))
+        place_of = load_device("torch").device
+        main, drafter = place_of(), place_of(drafts=True)
     except AgentctxError as error:
         return Row("engine", "warn", f"torch: installed, but can't be used: {error.message}", error.hint)
-    assert main is not None, "it has a choice"
-    assert drafter is not None, "it has a choice"
     return Row("engine", "pass", f"torch: a main model in {main.form} ({main.name}), a drafter in {drafter.form}")
 
 

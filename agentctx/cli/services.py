@@ -129,11 +129,11 @@ class LocalModel:
         loaded = replace(self.info, n_layers=n_layers, n_params=self._params(n_layers)) if n_layers else self.info
         if place is None:
             need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=weight_bytes)
+            have = memory.available()
         else:
             width = place.width
             need = memory.needed_bytes(loaded, n_tokens=self._n_tokens, weight_bytes=width, cache_bytes=width)
-        on_gpu = place is not None and place.free_bytes is not None
-        have = memory.Available(place.free_bytes, place.name) if place is not None and on_gpu else memory.available()
+            have = memory.available_on(place.name, place.free_bytes)
         notes = memory.require(need, have, f"{what} {self.info.name}")
         free = f"{have.n_bytes / 1e9:.1f} GB are free" if have.n_bytes is not None else "; ".join(notes)
         self._say(f"loading {what} {self.info.name}: it needs {need / 1e9:.1f} GB of memory, {free}")

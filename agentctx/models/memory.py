@@ -69,6 +69,11 @@ def available(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")
     return min(found, key=lambda item: item.n_bytes or 0)
 
 
+def available_on(name: str, free_bytes: int | None) -> Available:
+    """Of a device with so much memory of its own; None: it takes the system's."""
+    return available() if free_bytes is None else Available(free_bytes, name)
+
+
 def _meminfo(proc: Path) -> Available | None:
     match = re.search(r"^MemAvailable:\s+(\d+) kB", _read(proc / "meminfo"), re.MULTILINE)
     return Available(int(match[1]) * 1024, "MemAvailable") if match else None

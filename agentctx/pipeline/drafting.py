@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentctx.pipeline.decide import Plan
 from agentctx.pipeline.fit import Fitter
@@ -44,7 +44,8 @@ def scores_of(chooser: Fitter, planned: Plan, model: Model, services: Services, 
     drafter = model.load_drafter(planned.n_layers)
     chooser.clock.seconds["load_drafter"] = drafter.load_seconds
     services.progress(f"scoring {tokenized.n_tokens} tokens with {model.info.name}")
-    store = replace(store, form=drafter.form) if store is not None else None
+    if store is not None:
+        store.form = drafter.form
     with chooser.clock.stage("score"):
         scores, findings = score_in_windows(drafter, tokenized, planned.scorer, store)
     if store is not None:

@@ -363,8 +363,7 @@ def _decide(
     scored = scores_of(chooser, planned, drafter, services, same)
     sparse = planned.decision.mode == "sparse"
     chosen = chooser.at_positions(scored.units) if sparse else chooser.as_text(scored.units)
-    decision = replace(planned.decision, drafter_weights=scored.form)
-    return Decided(_with_change(decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
+    return _by_drafter(planned.decision, scored, chosen, by_rank, chooser)
 
 
 def _decide_text(chooser: Fitter, drafter: Model | None, services: Services, server: Server) -> Decided:
@@ -378,7 +377,11 @@ def _decide_text(chooser: Fitter, drafter: Model | None, services: Services, ser
     same = drafter.tokenizer.digest == chooser.tokenizer.digest
     scored = scores_of(chooser, planned, drafter, services, same)
     chosen = chooser.as_text(scored.units)
-    decision = replace(planned.decision, drafter_weights=scored.form)
+    return _by_drafter(planned.decision, scored, chosen, by_rank, chooser)
+
+
+def _by_drafter(decision: Decision, scored: Scored, chosen: Chosen, by_rank: Float64, chooser: Fitter) -> Decided:
+    decision = replace(decision, drafter_weights=scored.form)
     return Decided(_with_change(decision, chosen, by_rank, chooser), chosen, scored.findings, scored)
 
 

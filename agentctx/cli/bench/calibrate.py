@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from agentctx import settings
+from agentctx.cli.bench.shared import PLACES
 from agentctx.cli.options import run_options
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -25,7 +26,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--layers", type=click.IntRange(min=1), help="How deep the drafter is read (default: two thirds).")
 @click.option("--budget", type=click.IntRange(min=64), default=2048, show_default=True, help="Half of the window.")
 @click.option("--engine", default="torch", show_default=True, help="Library that runs the drafter.")
-@run_options("drafter_device", "drafter_dtype")
+@run_options(*PLACES)
 @click.option("--out", type=FILE, help="Where the file is written (default: calibration.json in the user's settings).")
 @click.option("--work", type=FOLDER, help="Where what was read is kept for the next run (default: the user's cache).")
 def calibrate(

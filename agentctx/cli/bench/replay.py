@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from agentctx import settings
+from agentctx.cli.bench.shared import PLACES
 from agentctx.cli.options import run_options
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
@@ -59,7 +60,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
     "--work", type=click.Path(path_type=Path, file_okay=False), help="Keeps what the drafter said (default: the cache)."
 )
 @click.option("--engine", default="torch", show_default=True, help="Library that runs the drafter.")
-@run_options("drafter_device", "drafter_dtype")
+@run_options(*PLACES)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def replay(
     cases: Path,
@@ -117,19 +118,7 @@ def replay(
             click.echo(f"  {row.case} at {row.budget}: {row.error}", err=True)
 
 
-_PLACES = ("drafter_device", "drafter_dtype")
-_OF_DRAFTERS = (
-    "scorers",
-    "keeps",
-    "ways",
-    "window",
-    "calibration",
-    "timed",
-    "work",
-    "engine",
-    "drafter_device",
-    "drafter_dtype",
-)
+_OF_DRAFTERS = ("scorers", "keeps", "ways", "window", "calibration", "timed", "work", "engine", *PLACES)
 
 
 def _refuse_without_drafter() -> None:

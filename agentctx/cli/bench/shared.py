@@ -8,8 +8,7 @@ import click
 
 from agentctx.cli.options import F, run_options
 
-# Of a benchmark that selects for one main model, here or behind an address.
-selection_options = run_options(
+_SELECTION = (
     "engine",
     "device",
     "dtype",
@@ -25,6 +24,11 @@ selection_options = run_options(
     "over_budget",
     "pins",
 )
+_OF_SERVERS = ("url", "served_model")
+# Of a benchmark that selects for one main model, here or behind an address; and for one that runs here.
+selection_options = run_options(*_SELECTION)
+local_selection_options = run_options(*(name for name in _SELECTION if name not in _OF_SERVERS))
+PLACES = ("drafter_device", "drafter_dtype")  # of a benchmark that runs a drafter alone
 tokens_option = click.option("--tokens", type=click.IntRange(min=64), multiple=True, default=(4096,), show_default=True)
 
 

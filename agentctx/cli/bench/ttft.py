@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentctx.cli.bench.shared import keeps_option, tokens_option
-from agentctx.cli.options import run_options, setup, task_options
+from agentctx.cli.bench.shared import keeps_option, local_selection_options, tokens_option
+from agentctx.cli.options import setup, task_options
 from agentctx.cli.output import echo_json
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
@@ -20,20 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Time to the first token with selection, as a share of dense prefill.")
 @task_options
-@run_options(
-    "engine",
-    "device",
-    "dtype",
-    "model",
-    "drafter",
-    "drafter_layers",
-    "drafter_device",
-    "drafter_dtype",
-    "scorer",
-    "calibration",
-    "over_budget",
-    "pins",
-)
+@local_selection_options
 @tokens_option
 @keeps_option(0.1, 0.2, 0.3)
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)

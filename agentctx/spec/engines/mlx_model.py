@@ -22,6 +22,7 @@ from agentctx.spec.engines import mlx_cache
 from agentctx.spec.engines.mlx_cache import SeatedCache
 from agentctx.spec.engines.mlx_capture import After, See, Tap
 from agentctx.spec.engines.mlx_library import get_total_parameters
+from agentctx.spec.engines.modules import form_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +40,7 @@ class MlxModel:
 
     @property
     def form(self) -> str:
-        """As `modules.Device.form`."""
-        return f"{str(self.dtype).removeprefix('mlx.core.')} on {mx.default_device().type.name}"
+        return form_of(str(self.dtype).removeprefix("mlx.core."), mx.default_device().type.name)
 
     def fork(self, cache: list[SeatedCache], rows: int, extra: int) -> list[SeatedCache]:
         """`rows` copies of a cache of one row, each with room for `extra` more tokens."""

@@ -78,6 +78,11 @@ class ConnectingModule(Protocol):
         """
 
 
+def form_of(held: object, where: object) -> str:
+    """What weights are held in, and where: the same for two models that could share them."""
+    return f"{held} on {where}"
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     """What an engine runs a model on. `kind`: as torch calls it. `width`: bytes of a weight and of a cached value.
@@ -91,8 +96,7 @@ class Device:
 
     @property
     def form(self) -> str:
-        """The same for two models that could share weights."""
-        return f"{self.dtype} on {self.kind}"
+        return form_of(self.dtype, self.kind)
 
 
 class DeviceModule(Protocol):

@@ -16,6 +16,7 @@ import numpy as np
 from agentctx.prompt import Float32, SparsePrompt, Tokenizer, readonly
 from agentctx.spec.engines.folder import eos_ids, read_config
 from agentctx.spec.engines.limits import check_sparse, embedded_caps
+from agentctx.spec.engines.modules import form_of
 from agentctx.spec.engines.openvino_model import OpenVinoModel, Run, State, bytes_per_token, load_model
 from agentctx.spec.engines.session import HeldSession
 from agentctx.spec.protocols import ChatFrame, EngineCaps, ModelInfo
@@ -34,7 +35,7 @@ class OpenVinoEngine:
 
     @property
     def form(self) -> str:
-        return f"{self.model.weights} on cpu"
+        return form_of(self.model.weights, "cpu")
 
     @property
     def caps(self) -> EngineCaps:

@@ -39,7 +39,7 @@ class ReferenceEngine:
 
     @property
     def form(self) -> str:
-        return f"{self.decoder.dtype} on cpu"
+        return self.decoder.form
 
     @property
     def caps(self) -> EngineCaps:
@@ -101,7 +101,7 @@ class ReferenceDrafter:
 
     @property
     def form(self) -> str:
-        return f"{self.decoder.dtype} on cpu"
+        return self.decoder.form
 
     def read(self, ids: Int32, reading: Reading, sink: Sink, store: PrefixStore | None = None) -> ReadFacts:
         check_read(self.info, ids, reading)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentctx.prompt import Float32
+from agentctx.spec.engines.modules import form_of
 
 Array = npt.NDArray[np.floating[Any]]
 # (layer, queries (H, n, D), keys of everything seen so far (KVH, S, D), scale), queries and keys after RoPE
@@ -80,8 +81,8 @@ class Decoder:
     weights: Mapping[str, Array]
 
     @property
-    def dtype(self) -> Any:
-        return next(iter(self.weights.values())).dtype
+    def form(self) -> str:
+        return form_of(next(iter(self.weights.values())).dtype, "cpu")
 
     @property
     def n_params(self) -> int:

@@ -112,8 +112,8 @@ def _batch(
             _append(row, pick(scores, params, row.rng), params, decoding, limit)
             if row.done is not None:
                 row.done = replace(row.done, seconds=time.perf_counter() - started)
-            if row.spoken is not None:
-                _speak(row, row.spoken, decoding)
+                if row.spoken is not None:
+                    row.spoken.end(row.done.text)
         alive = [i for i, row in enumerate(live) if row.done is None]
         if not alive:
             return [row.done for row in rows if row.done is not None]
@@ -125,25 +125,20 @@ def _batch(
         current = batch.step([row.ids[-1] for row in live])
 
 
-def _speak(row: _Row, spoken: Spoken, decoding: Decoding) -> None:
-    if row.done is not None:
-        spoken.end(row.done.text)
-    else:
-        spoken.up_to(decoding.decode(row.ids))
-
-
 def _append(row: _Row, token: int, params: SampleParams, decoding: Decoding, limit: int) -> None:
     """Add a token to a row and finish it where it ends. The EOS token itself is not part of a completion."""
     if token in decoding.eos and not params.past_eos:
         row.done = _completion(row, decoding, "stop")
         return
     row.ids.append(token)
-    if params.stop:
+    if params.stop or row.spoken is not None:
         text = decoding.decode(row.ids)
         end = stop_end(text, params.stop)
         if end is not None:
             row.done = replace(_completion(row, decoding, "stop"), text=text[:end])
             return
+        if row.spoken is not None:
+            row.spoken.up_to(text)
     if len(row.ids) >= limit:
         row.done = _completion(row, decoding, "length")
 

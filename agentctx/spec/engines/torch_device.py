@@ -10,14 +10,14 @@ import torch
 from agentctx.errors import EngineUnavailable, UsageError
 from agentctx.spec.engines.cpus import multiplies_bfloat16
 from agentctx.spec.engines.modules import Device
-from agentctx.spec.engines.wishes import AUTO, Wish
+from agentctx.spec.engines.wishes import AUTO, NO_WISH, Wish
 
 CPU, CUDA = "cpu", "cuda"
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _GPU = re.compile(r"cuda(?::(\d+))?")
 
 
-def device(wish: Wish = Wish(), *, drafts: bool = False) -> Device:  # noqa: B008  (it is frozen)
+def device(wish: Wish = NO_WISH, *, drafts: bool = False) -> Device:
     """See `modules.DeviceModule`. By itself: the first GPU in bfloat16, or the CPU in float32; but a drafter in
     bfloat16 where the CPU multiplies that."""
     where = _where(wish)

@@ -22,7 +22,7 @@ from agentctx.errors import EngineUnavailable, ModelUnavailable, NotEnoughMemory
 from agentctx.prompt import Float32
 from agentctx.spec.engines.cpus import physical_cores
 from agentctx.spec.engines.folder import read_config, refuse
-from agentctx.spec.engines.modules import Device
+from agentctx.spec.engines.modules import Device, form_of
 from agentctx.spec.engines.torch_cache import fork, new_cache
 from agentctx.spec.engines.torch_capture import ATTENTION, DeepEnough, Tap, register
 from agentctx.spec.engines.torch_device import device, torch_dtype
@@ -67,8 +67,7 @@ class TorchModel:
 
     @property
     def form(self) -> str:
-        """As `modules.Device.form`."""
-        return f"{str(self.module.dtype).removeprefix('torch.')} on {self.module.device}"
+        return form_of(str(self.module.dtype).removeprefix("torch."), self.module.device)
 
     @property
     def n_params(self) -> int:

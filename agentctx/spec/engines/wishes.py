@@ -24,11 +24,14 @@ class Wish:
         return " ".join(f"--{self.option}{name} {value}" for name, value in pairs if value != AUTO)
 
 
+NO_WISH = Wish()
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """Of one model: as the main model, and as a drafter."""
 
-    main: Wish = Wish()
+    main: Wish = NO_WISH
     drafter: Wish = Wish(option="drafter-")
 
 
