@@ -31,6 +31,8 @@ class UnitKind(StrEnum):
     ELISION = "elision"  # the comment that stands for left-out lines
     LOG = "log"
     REQUEST = "request"
+    SIGNATURE = "signature"  # a line that stands for a definition
+    HEADING = "heading"  # introduces such lines; goes with them
 
 
 MARKS = (UnitKind.FILE, UnitKind.ELISION)  # made for a prompt; no text of a file

@@ -4,7 +4,7 @@ The rule. Taken away are some units and all kept units that have one of them in 
 for *uses*: each link of a kept unit uses its import statement, what it resolves to and what else it needs; a unit of
 the request or the log uses the sections of the configuration that it names. Of what is used by what is left
 
-- a definition is lost when its header was taken away (a module: the last of its units);
+- a definition is lost when its header was taken away, or the line that stands for it (a module: the last of its units);
 - an import statement, a re-export or a section is lost when it was taken away, a variable when all statements that
   bind it were;
 - an ambiguous name is lost when all of its candidates were there and one isn't any more: it may be the one meant.
@@ -144,7 +144,7 @@ def is_there(document: PromptDocument, use: Use, kept: Kept) -> bool:
 
 def is_defined(definition: Definition, kept: Kept) -> bool:
     units = definition.units if definition.kind is SymbolKind.MODULE else ()
-    return any(unit in kept for unit in (definition.header, *units))
+    return any(unit in kept for unit in (definition.header, definition.line, *units))
 
 
 # ---------------------------------------------------------------- uses

@@ -80,7 +80,7 @@ def measure(request: Request, answer: int, services: Services, say: Say) -> list
             own = replace(options, window=tokens, keep=keep, budget=None)
             fitter = window_of(understood, frame_of(request.task), own, main, main.tokenizer, Clock())[1]
             units = fitter.at_positions(score(fitter)).selection.units
-            prompt, compacted = to_sparse(fitter.tokenized, units, max_position=engine.caps.max_position - answer)
+            prompt, compacted = to_sparse(fitter.full, units, max_position=engine.caps.max_position - answer)
             for finding in compacted:
                 say(finding.message)
             pairs = list(_pairs(engine, prompt, request.repeats, answer, say))

@@ -166,9 +166,9 @@ class _Reader:
         scores = self.scorer.aggregate(tokenized, values[self.scorer.name])
         for keep in self.request.keeps:
             units = fitter.select(scores, max(1, math.ceil(keep * tokenized.n_tokens)))[0].units
-            text = tokenize(restrict(tokenized.document, units)[0], self.engine.tokenizer)
+            text = tokenize(restrict(fitter.full.document, units)[0], self.engine.tokenizer)
             ways = {
-                OURS: to_sparse(tokenized, units, max_position=None)[0],
+                OURS: to_sparse(fitter.full, units, max_position=None)[0],
                 TOKENS: best_chunks(tokenized, values[PAPER], keep),
                 TEXT: dense(text),
             }

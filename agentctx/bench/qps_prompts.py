@@ -83,10 +83,10 @@ def _ready(root: Path, task: Task, options: RunOptions, main: Model, score: Scor
     _, fitter = window_of(understood, replace(frame_of(task), chat=main.chat), options, main, main.tokenizer, Clock())
     tokenized = fitter.tokenized
     if address is not None and leaves:
-        refuse_secrets(tokenized.document, understood.index.data.__getitem__, address.host)
+        refuse_secrets(fitter.full.document, understood.index.data.__getitem__, address.host)
     started = time.perf_counter()
     chosen = fitter.at_positions(score(fitter))
-    kept, _ = to_sparse(tokenized, chosen.selection.units, max_position=None)
+    kept, _ = to_sparse(fitter.full, chosen.selection.units, max_position=None)
     seconds = time.perf_counter() - started
     params = SampleParams(max_new=options.max_new, past_eos=True)  # no way has less to decode
     asks = {

@@ -182,7 +182,7 @@ def _rows(
         for way in setting.ways:
             for keep in setting.keeps:
                 chosen = [_kept(fitter, scores, keep, way) for scores in tries]
-                kept = [lines_of(tokenized, units) for units in chosen]
+                kept = [lines_of(fitter.full, units) for units in chosen]
                 hits = [len(case.gold_lines & lines) for lines in kept]
                 have = [sum(not lines.isdisjoint(of) for of in places.values()) for lines in kept]
                 used = [names_used(fitter.index, units) if way == PROMPT else (0, 0) for units in chosen]
@@ -213,7 +213,7 @@ def _kept(fitter: Fitter, scores: Float64, keep: float, way: str) -> frozenset[i
 
 def names_used(index: PromptIndex, units: frozenset[int]) -> tuple[int, int]:
     """Definitions that kept code and tests use (no modules; to be imported is no use), and those of them whose header
-    is kept."""
+    or signature line is kept."""
     document = index.document
     used = {
         target
@@ -224,17 +224,18 @@ def names_used(index: PromptIndex, units: frozenset[int]) -> tuple[int, int]:
         for target in link.targets
         if document.definitions[target].kind is not SymbolKind.MODULE
     }
-    return len(used), sum(document.definitions[target].header in units for target in used)
+    known = [document.definitions[target] for target in used]
+    return len(used), sum(one.header in units or one.line in units for one in known)
 
 
 def code_units(fitter: Fitter, scores: Float64, keep: float) -> frozenset[int]:
-    """The best units of the packed code within a share of its tokens, with their spines."""
-    tokenized = fitter.tokenized
+    """The best units (of `fitter.full`) of the packed code within a share of its tokens, with their spines."""
+    tokenized = fitter.full
     sizes = unit_sizes(tokenized)
     code = [unit.section in (Section.CODE, Section.EDITED) for unit in tokenized.document.units]
     total = sum(size for size, own in zip(sizes, code, strict=True) if own)
     draft = Draft(fitter.index, sizes, int(keep * total), 0)
-    fill(draft, np.where(code, scores, -np.inf))
+    fill(draft, np.where(code, fitter.spread(scores), -np.inf))
     return frozenset(unit for unit in draft.kept if code[unit])
 
 

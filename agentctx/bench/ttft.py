@@ -225,7 +225,7 @@ def _timed(fitter: Fitter, loaded: _Loaded, store: DrafterStore, dense_s: float)
     scores, _ = score_in_windows(loaded.drafter, fitter.tokenized, loaded.scorer, store)
     chosen = fitter.at_positions(loaded.scorer.aggregate(fitter.tokenized, scores.values))
     context = loaded.engine.caps.max_position
-    prompt, _ = to_sparse(fitter.tokenized, chosen.selection.units, max_position=context)
+    prompt, _ = to_sparse(fitter.full, chosen.selection.units, max_position=context)
     selection_s = time.perf_counter() - started
     prefill_s = _seconds(lambda: loaded.engine.prefill(prompt))
     return _Timed(dense_s, selection_s, prefill_s, len(prompt.ids), scores.n_known)

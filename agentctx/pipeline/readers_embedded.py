@@ -22,7 +22,7 @@ from agentctx.repo.pack import Frame
 from agentctx.report import EngineRow, RunReport
 from agentctx.spec.engines.address import Address
 from agentctx.spec.protocols import Engine, Hear, SampleParams, Session
-from agentctx.spec.sparse import dense, to_sparse
+from agentctx.spec.sparse import to_sparse, whole_window
 from agentctx.spec.tokens import tokenize
 
 
@@ -105,12 +105,13 @@ class EmbeddedReader:
         engine = self._engine()
         self.services.progress("prefilling the whole window for comparison")
         with self.clock.stage("prefill_dense"):
-            whole = engine.prefill(dense(outcome.tokenized))
+            window = whole_window(outcome.tokenized)
+            whole = engine.prefill(window)
         same = _first(whole) == _first(answers.sampler.session)
         ours, theirs = ttft(self.clock), self.clock.seconds["prefill_dense"]
         word = "the same" if same else "another"
         message = (
-            f"dense prefill of {outcome.tokenized.n_tokens} tokens took {theirs:.2f} s; selection and prefill took "
+            f"dense prefill of {window.total} tokens took {theirs:.2f} s; selection and prefill took "
             f"{ours:.2f} s ({ours / theirs:.2f} of dense); dense prefers {word} first token"
         )
         return (Finding("baseline", "note", message),)

@@ -18,6 +18,7 @@ from agentctx.errors import EditRefused, UsageError
 from agentctx.pipeline.secret_rules import find_secrets
 from agentctx.prompt import EditPatch, PromptDocument, PromptUnit
 from agentctx.report import SecretRow
+from agentctx.source import UnitKind
 
 MARK = "AGENTCTX_SECRET_"  # no text of a placeholder may break a string, a comment, YAML, or a line
 _MARKED = re.compile(rf"{MARK}\d+\w*")
@@ -46,7 +47,7 @@ class Redaction:
 def find(document: PromptDocument, read: Callable[[str], bytes]) -> Redaction:
     """What must not leave the machine of a prompt. `read` gives a whole file: a part of a key doesn't look like one."""
     text = document.text.decode("utf-8", "replace")
-    paths = sorted({unit.path for unit in document.units if unit.path is not None})
+    paths = sorted({path for unit in document.units if (path := _file_of(unit)) is not None})
     values: dict[str, str] = {}
     for source in (text, *(read(path).decode("utf-8", "replace") for path in paths)):
         values |= _values(source)
@@ -57,6 +58,11 @@ def find(document: PromptDocument, read: Callable[[str], bytes]) -> Redaction:
     }
     ordered = sorted(shown, key=lambda value: (-len(value), value))
     return Redaction({value: marks[value] for value in ordered}, tuple(_rows(document, values, ordered)))
+
+
+def _file_of(unit: PromptUnit) -> str | None:
+    """The file that a unit shows a part of; a signature line is of its definition's."""
+    return unit.symbol.partition("::")[0] if unit.kind is UnitKind.SIGNATURE and unit.symbol is not None else unit.path
 
 
 def refuse_secrets(document: PromptDocument, read: Callable[[str], bytes], host: str) -> None:
@@ -102,7 +108,7 @@ def _rows(document: PromptDocument, values: Mapping[str, str], ordered: Iterable
         text = document.unit_text(unit.index).decode("utf-8", "replace")
         for value in ordered:
             for line in _lines_of(text, value):
-                rows.add((unit.path or unit.section.value, _line(unit, line), values[value]))
+                rows.add((_file_of(unit) or unit.section.value, _line(unit, line), values[value]))
             text = text.replace(value, re.sub(r"[^\n]", "*", value))
     yield from (SecretRow(path, line or None, kind) for path, line, kind in sorted(rows))
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from agentctx.prompt import KeptUnit, Pins, PromptUnit, Selection, TokenizedPrompt
 from agentctx.report import UnitRow
-from agentctx.source import MARKS
+from agentctx.source import MARKS, UnitKind
 from agentctx.spec.index import PromptIndex
 from agentctx.spec.why import explain
 
 
 def unit_rows(tokenized: TokenizedPrompt, selection: Selection, pins: Pins, index: PromptIndex) -> tuple[UnitRow, ...]:
-    """A row for each unit of the packed prompt but the lines that name files and mark gaps."""
+    """A row for each unit of the packed prompt but the lines that name files and mark gaps, and for each signature line
+    that is kept."""
     kept = {one.unit: one for one in selection.kept}
     reasons = explain(tokenized, selection, pins, index=index)
     return tuple(
         _row(tokenized, unit, kept.get(unit.index), reasons.get(unit.index, ""))
         for unit in tokenized.document.units
-        if unit.kind not in MARKS
+        if unit.kind not in (*MARKS, UnitKind.HEADING)
+        if unit.index in kept or unit.kind is not UnitKind.SIGNATURE
     )
 
 

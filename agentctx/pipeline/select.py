@@ -45,9 +45,9 @@ from agentctx.repo.working_set import wanted_of
 from agentctx.report import BudgetRow, Change, Decision, RunReport
 from agentctx.report.model import dropped_names
 from agentctx.spec.index import PromptIndex
-from agentctx.spec.keep import keep
 from agentctx.spec.pins import collect
-from agentctx.spec.select import Float64, SelectOptions, rank_scores
+from agentctx.spec.select import Float64, rank_scores
+from agentctx.spec.signatures import with_lines
 from agentctx.spec.tokens import tokenize
 
 SYSTEM = "You fix bugs. Read the code, the failing test and its output, then answer exactly as asked."
@@ -72,7 +72,10 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A selection with its report. `text` is the contiguous prompt of what was kept."""
+    """A selection with its report. `text` is the contiguous prompt of what was kept.
+
+    `tokenized`: the window and the signature lines that may be needed; `selection` is one of its units.
+    """
 
     report: RunReport
     tokenized: TokenizedPrompt
@@ -180,7 +183,7 @@ def select_for(
     services.progress("packing")
     sizes = _sizes(options, main)
     packed, chosen = window_of(understood, frame, options, main, tokenizer, clock)
-    document, tokenized = chosen.tokenized.document, chosen.tokenized
+    document, tokenized = chosen.tokenized.document, chosen.full
     notes = [*understood.index.notes, *understood.evidence.notes, *understood.located.notes, *packed.notes]
     findings = [*(Finding("note", "note", note) for note in notes), *understood.findings]
     try:
@@ -190,7 +193,7 @@ def select_for(
     decision, best, extra = decided.decision, decided.chosen, decided.findings
     if options.on_omission is OnOmission.DENSE and any(o.severity == "error" for o in best.omissions.findings):
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
-        best = _whole_window(chosen, rank_scores(document))
+        best = chosen.whole(rank_scores(document))
         decision = replace(decision, mode="dense", reason=f"--on-omission dense: the selection had dropped {names}")
     findings += _guessed(document) + list(best.selection.findings) + list(extra)
     kept = best.n_tokens
@@ -198,7 +201,7 @@ def select_for(
         command=command,
         repo=understood.index.row,
         task=understood.task,
-        budget=BudgetRow(best.selection.limit, sizes.window, tokenized.n_tokens, kept, tokenizer.name),
+        budget=BudgetRow(best.selection.limit, sizes.window, chosen.tokenized.n_tokens, kept, tokenizer.name),
         decision=decision,
         units=unit_rows(tokenized, best.selection, chosen.pins, chosen.index),
         omissions=best.omissions,
@@ -228,9 +231,11 @@ def window_of(
         tokenized = tokenize(packed.document, tokenizer)
     limit = sizes.limit if options.keep is None else max(1, ceil(options.keep * tokenized.n_tokens))
     with clock.stage("pins"):
-        known = PromptIndex(packed.document)
-        pins = collect(packed.document, tokenized, index=known)
-    return packed, Fitter(tokenized, tokenizer, options, limit, clock, known, pins, chat=frame.chat != ChatFrame())
+        full = with_lines(tokenized, tokenizer)
+        known = PromptIndex(full.document)
+        pins = collect(full.document, full, index=known)
+    chat = frame.chat != ChatFrame()
+    return packed, Fitter(tokenized, full, tokenizer, options, limit, clock, known, pins, chat=chat)
 
 
 def _advised(
@@ -389,21 +394,14 @@ def _dense(chooser: Fitter, by_rank: Float64) -> Chosen:
     """Without a drafter's scores the budget binds all the same; only `--keep` may keep the whole window."""
     if chooser.options.keep is None:
         return chooser.as_text(by_rank)
-    return _whole_window(chooser, by_rank)
-
-
-def _whole_window(chooser: Fitter, by_rank: Float64) -> Chosen:
-    """Everything that was packed; log and tests aren't held to their share, there is nothing to share."""
-    wanted = SelectOptions(limit=chooser.tokenized.n_tokens, evidence_share=1.0)
-    selection, omissions = keep(chooser.tokenized, by_rank, chooser.pins, wanted, index=chooser.index)
-    return Chosen(selection, omissions, chooser.tokenized.document, selection.n_tokens)
+    return chooser.whole(by_rank)
 
 
 def _with_change(decision: Decision, chosen: Chosen, by_rank: Float64, chooser: Fitter) -> Decision:
     """What the scores changed against ranking alone, in the same mode."""
     text = decision.mode == "text"
     alone = chooser.as_text(by_rank).selection if text else chooser.select(by_rank, chooser.limit)[0]
-    document = chooser.tokenized.document
+    document = chooser.full.document
     code = {unit.index for unit in document.units if unit.lines is not None}
     ours, theirs = chosen.selection.units & code, alone.units & code
     return replace(decision, change=Change(len(ours - theirs), len(theirs - ours), len(ours & theirs)))

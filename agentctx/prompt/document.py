@@ -20,6 +20,7 @@ class Section(StrEnum):
     SYSTEM = "system"
     CODE = "code"
     EDITED = "edited"  # code of files with uncommitted changes
+    SIGNATURES = "signatures"  # a line each for definitions that kept code uses and that are left out
     TESTS = "tests"
     LOG = "log"
     REQUEST = "request"
@@ -44,7 +45,10 @@ class PromptUnit:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A repository definition that the packed code defines or refers to. `header` is None if it wasn't packed."""
+    """A repository definition that the packed code defines or refers to. `header` is None if it wasn't packed.
+
+    `line`: the unit of the section of signatures that may stand for it, see `spec.signatures`.
+    """
 
     symbol: str
     name: str
@@ -59,6 +63,7 @@ class Definition:
     is_test: bool = False
     is_fixture: bool = False
     signature: str = ""
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agentctx.prompt import Omission, OmissionAction, SymbolState
 from agentctx.report.model import EditRow, EngineRow, RunReport, UnitRow, reported
+from agentctx.source import UnitKind
 
 _MARKS = {"error": "error  ", "warning": "warning", "note": "note   ", "none": "       "}
 
@@ -128,6 +129,10 @@ def _head(report: RunReport) -> Iterator[str]:
         yield f"target {', '.join(report.targets)}{guessed}"
     if report.pins:
         yield "pins " + ", ".join(f"{name} {count}" for name, count in report.pins.items())
+    lines = [unit.tokens for unit in report.units if unit.kind == UnitKind.SIGNATURE and unit.kept]
+    if lines:
+        noun = "definition" if len(lines) == 1 else "definitions"
+        yield f"signature lines of {len(lines)} {noun} that kept code uses: {sum(lines):,} tokens"
 
 
 def _units(report: RunReport, all_units: bool) -> Iterator[str]:

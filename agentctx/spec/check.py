@@ -1,10 +1,10 @@
 """What kept text refers to and the selection dropped. Pure; needs no model and no tokens.
 
-A symbol is safe when at least its header is kept; a module when anything of it is; a name that an import brings
-in also needs the import statement, and a function's variable a statement that binds it. `spec.omissions` adds what
-can be added. Three things are notes: a module of which nothing is kept, since what is used of it is judged name by
-name; a statement by which a module in between only hands on what is kept itself; and a variable of a function that was
-cut on purpose (of one that is to be kept whole it is an error).
+A symbol is safe when at least its header is kept, or its signature line; a module when anything of it is; a name that
+an import brings in also needs the import statement, and a function's variable a statement that binds it.
+`spec.omissions` adds what can be added. Three things are notes: a module of which nothing is kept, since what is used
+of it is judged name by name; a statement by which a module in between only hands on what is kept itself; and a
+variable of a function that was cut on purpose (of one that is to be kept whole it is an error).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def check(document: PromptDocument, selection: Selection, *, index: PromptIndex 
 
 
 def is_defined(definition: Definition, kept: Kept) -> bool:
-    """Whether the header is kept (of a module: anything of it)."""
-    if definition.header in kept:
+    """Whether the header or its signature line is kept (of a module: anything of it)."""
+    if definition.header in kept or definition.line in kept:
         return True
     return definition.kind is SymbolKind.MODULE and any(unit in kept for unit in definition.units)
 
@@ -58,7 +58,8 @@ def state_of(definition: Definition, kept: Kept) -> SymbolState:
     """KEPT when every packed unit is, SIGNATURE when it is defined, else DROPPED."""
     if not is_defined(definition, kept):
         return SymbolState.DROPPED
-    whole = all(unit in kept for unit in definition.units)
+    by_line = definition.header not in kept and definition.kind is not SymbolKind.MODULE
+    whole = not by_line and all(unit in kept for unit in definition.units)
     return SymbolState.KEPT if whole else SymbolState.SIGNATURE
 
 
@@ -168,7 +169,7 @@ def _symbol(definition: Definition, kept: Kept, use: _Use, sites: tuple[Site, ..
     action = OmissionAction.NOT_PACKED if definition.header is None else OmissionAction.FLAGGED
     severity = "note" if definition.kind is SymbolKind.MODULE else _severity(use.tier)
     if state is not SymbolState.DROPPED:
-        repaired = definition.header in kept and kept[definition.header].why is Why.REPAIRED
+        repaired = any(one in kept and kept[one].why is Why.REPAIRED for one in (definition.header, definition.line))
         action, severity = (OmissionAction.REPAIRED, "note") if repaired else (OmissionAction.NONE, "none")
     return Omission(
         symbol=definition.symbol,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from agentctx.prompt import Finding, KeptUnit, Selection, TokenizedPrompt, Why
+from agentctx.source import UnitKind
 from agentctx.spec.index import PromptIndex
 
 
@@ -39,12 +40,28 @@ class Draft:
         return draft
 
     def add(self, kept: KeptUnit) -> None:
-        """Keep a unit that isn't kept yet, whatever it costs."""
+        """Keep a unit that isn't kept yet, whatever it costs. A header makes the signature line needless."""
         assert kept.unit not in self.kept
         self.kept[kept.unit] = kept
         self.n_tokens += self.sizes[kept.unit]
         if self.index.is_evidence[kept.unit]:
             self.n_evidence += self.sizes[kept.unit]
+        for line in self.index.lines.get(kept.unit, ()):
+            self._drop_line(line)
+
+    def _drop_line(self, line: int) -> None:
+        """Drop a signature line and the headings that are left without one."""
+        if line not in self.kept:
+            return
+        units = self.index.document.units
+        self._remove(line)
+        for heading in reversed(units[line].spine):
+            if not any(heading in units[unit].spine for unit in self.kept if units[unit].kind is UnitKind.SIGNATURE):
+                self._remove(heading)
+
+    def _remove(self, unit: int) -> None:
+        del self.kept[unit]
+        self.n_tokens -= self.sizes[unit]
 
     def missing(self, unit: int) -> list[int]:
         """The unit and its spine, as far as they aren't kept, in order."""

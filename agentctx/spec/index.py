@@ -59,16 +59,33 @@ class PromptIndex:
         return {unit: tuple(symbols) for unit, symbols in found.items()}
 
     @cached_property
+    def lines(self) -> dict[int, tuple[int, ...]]:
+        """By header: the units that may stand for the definitions that it is the header of."""
+        found: dict[int, tuple[int, ...]] = {}
+        for unit, symbols in self.headers.items():
+            lines = tuple(line for one in symbols if (line := self.document.definitions[one].line) is not None)
+            if lines:
+                found[unit] = lines
+        return found
+
+    @cached_property
     def configs(self) -> Mapping[int, tuple[int, ...]]:
         """By unit of the request or the log: units of configuration that it names."""
         return named_configs(self.document)
 
     @cached_property
     def is_support(self) -> tuple[bool, ...]:
-        """Whether a unit is of use only to the units that have it in their spine (a file's line, `if x:`)."""
+        """Whether a unit is never kept for its own sake.
+
+        It is of use to the units that have it in their spine (a file's line, `if x:`), or stands for a definition that
+        other units use.
+        """
         needed = {other for unit in self.document.units for other in unit.spine}
         return tuple(
-            unit.kind in MARKS or (unit.kind in SUPPORT_KINDS and unit.index in needed) for unit in self.document.units
+            unit.kind in MARKS
+            or unit.section is Section.SIGNATURES
+            or (unit.kind in SUPPORT_KINDS and unit.index in needed)
+            for unit in self.document.units
         )
 
     @cached_property

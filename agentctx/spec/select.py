@@ -21,6 +21,7 @@ from agentctx.prompt import (
     PinReason,
     Pins,
     PromptDocument,
+    Section,
     Selection,
     TokenizedPrompt,
     Why,
@@ -93,14 +94,15 @@ def keep_pins(
     if options.lead_share < 1 and holdings.n_code > int(limit * options.lead_share):
         findings += leads.hold(holdings, pins.pins, int(limit * options.lead_share))
     need, evidence = holdings.n_tokens, holdings.n_evidence
+    n_window = sum(sizes[unit.index] for unit in index.document.units if unit.section is not Section.SIGNATURES)
     if need > limit and options.over_budget == OverBudget.FAIL:
         raise _too_small("the pins need", need, limit)
     if need > limit and options.over_budget == OverBudget.RAISE:
         findings += (_said(need, limit, f"it was raised to {need}"),)
         limit, cap = need, need
     elif need > limit and options.over_budget == OverBudget.DENSE:
-        findings += (_said(need, limit, f"all {sum(sizes)} tokens of the window were kept"),)
-        cap = sum(sizes)
+        findings += (_said(need, limit, f"all {n_window} tokens of the window were kept"),)
+        cap = n_window
     elif need > limit or evidence > cap:
         tier_0 = needed(index, sizes, (pin.units for pin in pins.pins if pin.tier == 0))[0]
         if tier_0 > limit:
@@ -152,7 +154,7 @@ def _pinned(pins: Sequence[Pin], held: Sequence[tuple[int, ...]], scores: Float6
 
 def _keep_all(draft: Draft, scores: Float64) -> None:
     for unit, support in enumerate(draft.index.is_support):
-        if unit not in draft.kept:
+        if unit not in draft.kept and draft.index.document.units[unit].section is not Section.SIGNATURES:
             draft.add(KeptUnit(unit, 3, Why.SPINE if support else Why.SCORED, score=float(scores[unit])))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection
 import numpy as np
 
 from agentctx.errors import BudgetError
-from agentctx.prompt import Finding, Int32, SparsePrompt, TokenizedPrompt, readonly
+from agentctx.prompt import Finding, Int32, Section, SparsePrompt, TokenizedPrompt, readonly
 
 
 def dense(tokenized: TokenizedPrompt) -> SparsePrompt:
@@ -21,10 +21,18 @@ def dense(tokenized: TokenizedPrompt) -> SparsePrompt:
     return SparsePrompt(tokenized.ids, readonly(positions), tokenized.n_tokens)
 
 
+def whole_window(tokenized: TokenizedPrompt) -> SparsePrompt:
+    """All that was packed, without signature lines."""
+    units = [unit.index for unit in tokenized.document.units if unit.section is not Section.SIGNATURES]
+    return to_sparse(tokenized, units, max_position=None)[0]
+
+
 def to_sparse(
     tokenized: TokenizedPrompt, units: Collection[int], *, max_position: int | None
 ) -> tuple[SparsePrompt, tuple[Finding, ...]]:
     """The tokens of `units`, and always the last token of the prompt (its logits start the answer).
+
+    Signature lines that aren't kept are no part of the prompt: they take no positions.
 
     Args:
         max_position: positions that the prompt may span (leave room for the answer); None = no limit.
@@ -33,15 +41,15 @@ def to_sparse(
         BudgetError: the kept tokens alone don't fit.
     """
     kept = _kept_tokens(tokenized, units)
-    total = tokenized.n_tokens
+    places, total = _places(tokenized, kept)
     if max_position is None or total <= max_position:
-        return SparsePrompt(_take(tokenized, kept), readonly(kept), total), ()
+        return SparsePrompt(_take(tokenized, kept), readonly(places), total), ()
     if len(kept) > max_position:
         raise BudgetError(
             f"{len(kept)} tokens are kept, the model reads {max_position}",
             hint=f"lower --budget to {max_position} or choose a model with a longer context",
         )
-    positions, longest = compact(kept, total - max_position)
+    positions, longest = compact(places, total - max_position)
     finding = Finding(
         "compacted",
         "note",
@@ -86,6 +94,17 @@ def _kept_tokens(tokenized: TokenizedPrompt, units: Collection[int]) -> Int32:
         mask[span.start : span.end] = True
     mask[-1:] = True
     return np.flatnonzero(mask).astype(np.int32)
+
+
+def _places(tokenized: TokenizedPrompt, kept: Int32) -> tuple[Int32, int]:
+    """int32 (K,) positions of the kept tokens, and how many there are in all."""
+    there = np.ones(tokenized.n_tokens, dtype=bool)
+    for unit in tokenized.document.units:
+        if unit.section is Section.SIGNATURES:
+            span = tokenized.unit_tokens(unit.index)
+            there[span.start : span.end] = False
+    there[kept] = True
+    return (np.cumsum(there)[kept] - 1).astype(np.int32), int(there.sum())
 
 
 def _take(tokenized: TokenizedPrompt, kept: Int32) -> Int32:

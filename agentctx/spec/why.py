@@ -73,7 +73,10 @@ class _Names:
 
     def repaired(self, unit: int) -> str:
         headed = self.index.headers.get(unit, ())
-        if self.index.document.units[unit].kind is UnitKind.IMPORT or not headed:  # `try: import x ...` is one unit
+        found = self.index.document.units[unit]
+        if found.kind is UnitKind.SIGNATURE and found.symbol is not None:
+            return f"signature of {self.short(found.symbol)} as a line, which kept code uses (repaired)"
+        if found.kind is UnitKind.IMPORT or not headed:  # `try: import x ...` is one unit
             return "import that kept code needs (repaired)"
         names = ", ".join(self.short(symbol) for symbol in headed)
         return f"signature of {names}, which kept code uses (repaired)"

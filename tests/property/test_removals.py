@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from agentctx.prompt import Omission, OmissionReport, PromptDocument, SymbolState, Why
-from agentctx.source import RepoGraph, Resolution, SymbolKind
+from agentctx.source import RepoGraph, Resolution, SymbolKind, UnitKind
 from agentctx.spec.check import check
 from tests.projects import PROJECTS, random_selections
 from tests.removals import Expected, Removal, Thing, thing_of
@@ -27,16 +27,17 @@ EACH = 7  # from one selection
 
 @cache
 def removals(project: str) -> tuple[tuple[Removal, OmissionReport, OmissionReport], ...]:
-    """Removals of pinned units of a project, with the check before and after."""
+    """Removals of pinned units and signature lines of a project, with the check before and after."""
     found: list[tuple[Removal, OmissionReport, OmissionReport]] = []
     for number in count():
         rng = Random(f"{project}:{number}")
         for graph, fitter, selection in random_selections(project, rng):
-            document, index = fitter.tokenized.document, fitter.index
+            document, index = fitter.full.document, fitter.index
             check_links(graph, document)
             before = check(document, selection, index=index)
             pinned = [kept.unit for kept in selection.kept if kept.why is Why.PINNED]
-            for unit in rng.choices(pinned, k=EACH):
+            lines = [one for one in selection.units if document.units[one].kind is UnitKind.SIGNATURE]
+            for unit in (*rng.choices(pinned, k=EACH), *lines[:1]):
                 removal = Removal.of(document, selection, unit)
                 found.append((removal, before, check(document, removal.after, index=index)))
         if len(found) >= REMOVALS / len(PROJECTS):

@@ -49,13 +49,13 @@ def request(view: View) -> Iterator[Pin]:
 
 def tail(view: View) -> Iterator[Pin]:
     """The chat scaffolding, and the units that hold the last 64 tokens: generation continues from them."""
-    first = view.tokenized.n_tokens - TAIL_TOKENS
-    ends = view.tokenized.unit_starts[1:].tolist()
-    units = [
-        unit.index
-        for unit, end in zip(view.document.units, ends, strict=True)
-        if unit.section is Section.TAIL or unit.kind is UnitKind.SCAFFOLD or end > first
-    ]
+    left, units = TAIL_TOKENS, []
+    for unit in reversed(view.document.units):
+        if unit.section is Section.SIGNATURES:
+            continue  # not there unless it is needed
+        if unit.section is Section.TAIL or unit.kind is UnitKind.SCAFFOLD or left > 0:
+            units.append(unit.index)
+        left -= len(view.tokenized.unit_tokens(unit.index))
     return _pin(view, PinReason.TAIL, units, Section.TAIL)
 
 

@@ -122,12 +122,12 @@ def test_code_within_a_share_of_the_code(case: tuple[Case, Path], model: TinyMod
     made = setting(model, tmp_path)
     fitter, places = bench._packed(case[0], case[1], made, TinyServices({}), RunOptions())  # type: ignore[arg-type]
     assert list(places) == ["other_1"]
-    document = fitter.tokenized.document
+    document = fitter.full.document
     for keep in (0.1, 0.5):
         units = bench.code_units(fitter, random_scores(fitter.tokenized, 0), keep)
         code = [u.index for u in document.units if u.section in ("code", "edited")]
-        size = sum(len(fitter.tokenized.unit_tokens(u)) for u in units)
-        assert size <= keep * sum(len(fitter.tokenized.unit_tokens(u)) for u in code)
+        size = sum(len(fitter.full.unit_tokens(u)) for u in units)
+        assert size <= keep * sum(len(fitter.full.unit_tokens(u)) for u in code)
         assert all(set(document.units[unit].spine) <= units for unit in units)
 
 
