@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
-from agentctx.prompt import ModelInfo, Tokenizer
+from agentctx.prompt import Finding, ModelInfo, Tokenizer
 from agentctx.report import Decision
 from agentctx.spec.cost import estimate
 from agentctx.spec.scorers import make
@@ -142,6 +142,20 @@ def text_plan(options: RunOptions, drafter: ModelInfo, server: str) -> Plan:
     reason = f"{server} takes text (--text-level); scorer {scorer.name} ({why})"
     decision = Decision("text", reason, drafter=drafter.name, drafter_layers=depth, scorer=scorer.name)
     return Plan(decision, True, scorer, depth, identity(scorer.name, options, known))
+
+
+OF_DRAFTERS = ("scorer", "calibration", "drafter_layers", "drafter_device", "drafter_dtype", "text_level")
+
+
+def without_effect(options: RunOptions) -> tuple[Finding, ...]:
+    """What was set of a drafter that isn't there: a note, since it may stand in a file of options for another time."""
+    usual = RunOptions()
+    idle = [name for name in OF_DRAFTERS if getattr(options, name) != getattr(usual, name)]
+    if options.drafter != "none" or not idle:
+        return ()
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in idle)
+    verb = "has" if len(idle) == 1 else "have"
+    return (Finding("without-effect", "note", f"{flags} {verb} no effect without a drafter (--drafter none)"),)
 
 
 def refuse_tokenizers(options: RunOptions, main: Tokenizer, drafter: Tokenizer) -> bool:

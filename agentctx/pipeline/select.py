@@ -14,7 +14,7 @@ from agentctx.config import DEFAULT_BUDGET, OnOmission, RunOptions
 from agentctx.errors import BudgetError, UsageError
 from agentctx.pipeline.changes import read_changes
 from agentctx.pipeline.coverage import read_coverage
-from agentctx.pipeline.decide import plan, refuse_tokenizers, text_plan
+from agentctx.pipeline.decide import plan, refuse_tokenizers, text_plan, without_effect
 from agentctx.pipeline.drafting import Scored, scores_of
 from agentctx.pipeline.fit import Chosen, Fitter
 from agentctx.pipeline.history import read_history
@@ -195,7 +195,7 @@ def select_for(
         names = ", ".join(dropped_names(best.omissions.findings)[:5])
         best = chosen.whole(rank_scores(document))
         decision = replace(decision, mode="dense", reason=f"--on-omission dense: the selection had dropped {names}")
-    findings += _guessed(document) + list(best.selection.findings) + list(extra)
+    findings += [*without_effect(options), *_guessed(document), *best.selection.findings, *extra]
     kept = best.n_tokens
     report = RunReport(
         command=command,

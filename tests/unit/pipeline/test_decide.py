@@ -8,7 +8,7 @@ import pytest
 
 from agentctx.config import RunOptions
 from agentctx.errors import EngineUnavailable, UsageError
-from agentctx.pipeline.decide import plan, refuse_tokenizers
+from agentctx.pipeline.decide import plan, refuse_tokenizers, without_effect
 from agentctx.prompt import ModelInfo
 from agentctx.spec.cost import estimate
 from agentctx.spec.scorers import LEARNED
@@ -103,3 +103,24 @@ def test_tokenizers_must_be_the_same_or_text_level_asked_for() -> None:
         refuse_tokenizers(RunOptions(), WordTokenizer(), Other())
     assert caught.value.hint is not None
     assert "--text-level" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, None),
+        ({"drafter_dtype": "bfloat16"}, "--drafter-dtype has no effect without a drafter (--drafter none)"),
+        (
+            {"scorer": "icr", "drafter_layers": 3, "text_level": True},
+            "--scorer, --drafter-layers, --text-level have no effect without a drafter (--drafter none)",
+        ),
+        ({"drafter": "small", "drafter_device": "cpu", "scorer": "icr"}, None),
+    ],
+)
+def test_options_of_a_drafter_that_is_not_there_are_said_to_do_nothing(
+    options: dict[str, object], said: str | None
+) -> None:
+    found = without_effect(RunOptions(**options))  # type: ignore[arg-type]
+    assert [(one.code, one.severity, one.message) for one in found] == (
+        [("without-effect", "note", said)] if said else []
+    )

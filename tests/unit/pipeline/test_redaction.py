@@ -11,9 +11,10 @@ from agentctx.edit.formats import edit_format
 from agentctx.errors import EditError, EditRefused
 from agentctx.pipeline.redaction import MARK, Guarded, Redaction, find
 from agentctx.pipeline.secret_rules import file_reason, find_secrets
-from agentctx.prompt import PromptDocument, PromptFile, PromptUnit, Section
-from agentctx.source import UnitKind
+from agentctx.prompt import Definition, PromptDocument, PromptFile, PromptUnit, Section
+from agentctx.source import SymbolKind, UnitKind
 from agentctx.spans import ByteSpan, LineSpan
+from agentctx.spec.signatures import line_of
 
 # Made up, and put together here: no scanner of this repository should find them.
 BODY = "\n".join(f"MIIEpAIBAAKCAQEAx{n}" + "Ab3dEf7hIjKlMn0pQrStUv" * 2 for n in range(4))
@@ -253,3 +254,17 @@ def test_a_placeholder_never_gets_into_a_new_file() -> None:
     text = f"new.py\n<<<<<<< SEARCH\n=======\nx = '{MARK}1_openai_key'\n>>>>>>> REPLACE\n"
     with pytest.raises(EditError):
         Guarded(edit_format("search-replace"), REDACTED).parse(text, None, read)
+
+
+@pytest.mark.parametrize("cut", range(118, 250, 7))
+def test_a_signature_line_shows_no_part_of_a_key(cut: int) -> None:
+    """Its file is read although nothing else of it is shown: one line of a key does not look like one."""
+    file = f'KEY = """{PEM}"""\n'
+    signature = " ".join(file.split())[:cut] + "..."
+    one = Definition("conf.py::KEY", "KEY", SymbolKind.CONSTANT, "conf.py", LineSpan(1, 7), None, signature=signature)
+    text = f"{line_of(one)}\n".encode()
+    unit = PromptUnit(0, Section.SIGNATURES, UnitKind.SIGNATURE, ByteSpan(0, len(text)), symbol="conf.py::KEY")
+    redaction = find(PromptDocument(text, (unit,)), {"conf.py": file.encode()}.__getitem__)
+    hidden = redaction.hide(text.decode())
+    assert not any(line[n : n + 8] in hidden for line in BODY.split("\n") for n in range(len(line) - 7))
+    assert {row.path for row in redaction.rows} <= {"conf.py"}

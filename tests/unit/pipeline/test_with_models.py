@@ -310,3 +310,11 @@ def test_an_edit_that_a_random_model_makes(leap: Repo, services: TinyServices) -
     after = {path: path.read_bytes() for path in leap.root.rglob("*") if path.is_file() and ".git" not in path.parts}
     assert after == before
     assert leap.git("status", "--porcelain") == ""
+
+
+def test_what_is_set_of_a_drafter_that_is_not_there_is_in_the_report(leap: Repo, services: TinyServices) -> None:
+    codes = [
+        {one.code for one in selected(leap, services, drafter=name, scorer="icr").report.findings}
+        for name in ("none", "small")
+    ]
+    assert ["without-effect" in found for found in codes] == [True, False]
