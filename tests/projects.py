@@ -15,8 +15,9 @@ from agentctx.config import RunOptions
 from agentctx.errors import BudgetError, TaskError
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.index import build_index
-from agentctx.pipeline.select import SYSTEM, Understood, understand, window_of
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import Understood, understand
+from agentctx.pipeline.window import SYSTEM, window_of
 from agentctx.prompt import FocusRef, Selection, Task, TestRef
 from agentctx.repo.pack import Frame, Packed
 from agentctx.repo.store import IndexMemory

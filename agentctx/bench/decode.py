@@ -20,8 +20,9 @@ from agentctx.bench.machine import machine
 from agentctx.bench.scores import scores_of
 from agentctx.bench.ttft import Request
 from agentctx.errors import EngineUnavailable, UsageError
-from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.understand import understand
+from agentctx.pipeline.window import frame_of, window_of
 from agentctx.prompt import SparsePrompt, readonly
 from agentctx.spec.protocols import Engine, SampleParams
 from agentctx.spec.sparse import to_sparse
@@ -66,7 +67,7 @@ def measure(request: Request, answer: int, services: Services, say: Say) -> list
         UsageError: no model, or two tokenizers.
         ModelUnavailable, NotEnoughMemory, EngineUnavailable: a model can't be loaded, or can't read or write so much.
         BudgetError: what must stay is more than a keep rate leaves.
-        RepoError, TaskError: see `pipeline.select.understand`.
+        RepoError, TaskError: see `pipeline.understand.understand`.
     """
     options, most = request.options, max(request.tokens)
     if options.model is None:

@@ -16,8 +16,8 @@ from agentctx.bench.trees import Trees
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
 from agentctx.pipeline.index import Index
-from agentctx.pipeline.select import Understood
 from agentctx.pipeline.services import Services
+from agentctx.pipeline.understand import Understood
 from agentctx.repo.rank import Ranked
 from agentctx.repo.ranking.nodes import build_nodes
 from agentctx.repo.ranking.text import Floats

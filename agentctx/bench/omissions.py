@@ -38,8 +38,9 @@ from agentctx.bench.kept_tree import kept_files, without_stubs
 from agentctx.bench.resolve import LANGUAGES
 from agentctx.config import RunOptions
 from agentctx.errors import BudgetError, UsageError
-from agentctx.pipeline.select import run, understand
+from agentctx.pipeline.select import run
 from agentctx.pipeline.services import Clock, Services
+from agentctx.pipeline.understand import understand
 from agentctx.prompt import FocusRef, NeedKind, Omission, PromptDocument, SymbolState, Task
 from agentctx.source import FileSyntax, Symbol, SymbolKind
 

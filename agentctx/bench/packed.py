@@ -9,8 +9,9 @@ from agentctx.bench.cases import Case, checked_out
 from agentctx.bench.replay import task_of
 from agentctx.config import RunOptions
 from agentctx.pipeline.fit import Fitter
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, Understood, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.understand import Understood, understand
+from agentctx.pipeline.window import DEFAULT_REQUEST, SYSTEM, window_of
 from agentctx.prompt import Tokenizer
 from agentctx.repo.pack import Frame
 

@@ -16,8 +16,9 @@ from agentctx.errors import UsageError
 from agentctx.pipeline.index import read_tree
 from agentctx.pipeline.redaction import refuse_secrets
 from agentctx.pipeline.secret_rules import file_reason
-from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.understand import understand
+from agentctx.pipeline.window import frame_of, window_of
 from agentctx.prompt import Task, TestRef
 from agentctx.spec.engines.vllm_requests import Ask, ask_for
 from agentctx.spec.protocols import SampleParams

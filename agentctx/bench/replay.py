@@ -15,8 +15,10 @@ from agentctx.bench.cases import Case, checked_out, mirror, needed
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
 from agentctx.pipeline.refs import parse_test
-from agentctx.pipeline.select import DEFAULT_REQUEST, SYSTEM, Understood, select_for, understand
+from agentctx.pipeline.select import select_for
 from agentctx.pipeline.services import Clock, Services
+from agentctx.pipeline.understand import Understood, understand
+from agentctx.pipeline.window import DEFAULT_REQUEST, SYSTEM
 from agentctx.prompt import Task
 from agentctx.repo.pack import Frame
 from agentctx.report import RunReport

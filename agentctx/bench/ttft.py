@@ -28,8 +28,9 @@ from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.pipeline.fit import Fitter
 from agentctx.pipeline.prefixes import DrafterStore, PrefixMemory
-from agentctx.pipeline.select import frame_of, understand, window_of
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.understand import understand
+from agentctx.pipeline.window import frame_of, window_of
 from agentctx.prompt import PromptDocument, Section, SparsePrompt, Task
 from agentctx.repo.languages import comment_of
 from agentctx.spec.protocols import Drafter, Engine

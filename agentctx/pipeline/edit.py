@@ -21,8 +21,9 @@ from agentctx.errors import EditError, TaskError, UnavailableError, UsageError
 from agentctx.pipeline.readers import Reader
 from agentctx.pipeline.readers_embedded import EmbeddedReader
 from agentctx.pipeline.readers_text import text_reader
-from agentctx.pipeline.select import DEFAULT_REQUEST, Understood, understand, wanted_window
 from agentctx.pipeline.services import Clock, Services
+from agentctx.pipeline.understand import Understood, understand
+from agentctx.pipeline.window import DEFAULT_REQUEST, wanted_window
 from agentctx.pipeline.writing import Writing
 from agentctx.prompt import Completion, Finding, Task
 from agentctx.repo.choose import targets_of

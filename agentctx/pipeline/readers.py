@@ -6,8 +6,9 @@ from typing import Protocol
 
 from agentctx.config import RunOptions
 from agentctx.edit.formats import EditFormat
-from agentctx.pipeline.select import Outcome, Understood
+from agentctx.pipeline.select import Outcome
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import Understood
 from agentctx.prompt import Finding
 from agentctx.report import RunReport
 from agentctx.spec.protocols import Sampler

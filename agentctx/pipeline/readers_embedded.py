@@ -15,8 +15,10 @@ from agentctx.models.memory import peak_bytes
 from agentctx.pipeline.readers import Answers, ttft, with_ttft
 from agentctx.pipeline.redaction import refuse_secrets
 from agentctx.pipeline.secret_rules import file_reason
-from agentctx.pipeline.select import SYSTEM, Outcome, Understood, select_for
+from agentctx.pipeline.select import Outcome, select_for
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.understand import Understood
+from agentctx.pipeline.window import SYSTEM
 from agentctx.prompt import Completion, Finding, SparsePrompt
 from agentctx.repo.pack import Frame
 from agentctx.report import EngineRow, RunReport

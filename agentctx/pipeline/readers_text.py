@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from agentctx.config import RunOptions
 from agentctx.edit.formats import EditFormat
 from agentctx.errors import UsageError
+from agentctx.pipeline.choosing import Server
 from agentctx.pipeline.readers import Answers, with_ttft
 from agentctx.pipeline.redaction import Guarded, Redaction, find
 from agentctx.pipeline.secret_rules import file_reason
-from agentctx.pipeline.select import SYSTEM, Outcome, Server, Understood, select_for
+from agentctx.pipeline.select import Outcome, select_for
 from agentctx.pipeline.services import Clock, Services, TextModel
+from agentctx.pipeline.understand import Understood
+from agentctx.pipeline.window import SYSTEM
 from agentctx.prompt import Conversation, Finding, PromptDocument, Tokenizer
 from agentctx.repo.pack import Frame
 from agentctx.report import EditRow, EngineRow, RunReport

@@ -80,14 +80,14 @@ def test_output_where_the_terminal_knows_few_characters(leap: Repo) -> None:
 def test_a_file_that_vanishes_after_the_scan(leap: Repo) -> None:
     """Files are read once: what goes away later is not missed."""
     from agentctx.config import RunOptions
-    from agentctx.pipeline import select
+    from agentctx.pipeline import select, understand
     from agentctx.pipeline.services import Clock
     from agentctx.prompt import Task
     from agentctx.repo.pack import Frame
     from tests.services import PlainServices
 
     task = Task(request="is_leap is wrong")
-    understood = select.understand(leap.root, task, PlainServices(), Clock())
+    understood = understand.understand(leap.root, task, PlainServices(), Clock())
     for path in sorted((leap.root / "almanac").glob("*.py")):
         path.unlink()
     frame = Frame("s", "is_leap is wrong")

@@ -24,8 +24,8 @@ from agentctx.bench.train_rank import name_of
 from agentctx.bench.trees import Trees
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
-from agentctx.pipeline.select import frame_of, window_of
 from agentctx.pipeline.services import Clock, Model, Services
+from agentctx.pipeline.window import frame_of, window_of
 from agentctx.repo.ranking.text import Floats
 from agentctx.spec.protocols import Drafter
 

@@ -10,8 +10,9 @@ import pytest
 
 from agentctx.config import OverBudget, RunOptions
 from agentctx.errors import BudgetError, UsageError
-from agentctx.pipeline.select import Outcome, run, select_for, understand
+from agentctx.pipeline.select import Outcome, run, select_for
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import understand
 from agentctx.prompt import ChatFrame, FocusRef, Section, Task
 from agentctx.repo.pack import Frame
 from agentctx.source import UnitKind

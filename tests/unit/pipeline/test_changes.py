@@ -13,8 +13,9 @@ from agentctx.config import Changes, RunOptions
 from agentctx.errors import TaskError, UsageError
 from agentctx.pipeline import changes as module
 from agentctx.pipeline.changes import ReadChanges, read_changes
-from agentctx.pipeline.select import Understood, run, understand
+from agentctx.pipeline.select import run
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import Understood, understand
 from agentctx.prompt import ChangeSource, FileChange, Task, TestRef
 from agentctx.report import RepoRow
 from tests.services import PlainServices

@@ -13,8 +13,8 @@ import pytest
 from agentctx.config import RunOptions
 from agentctx.errors import TaskError
 from agentctx.pipeline.coverage import read_coverage
-from agentctx.pipeline.select import understand
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import understand
 from agentctx.prompt import Task, TestRef
 from agentctx.repo.coverage import Coverage, CoverageError, bits, read_json, read_lcov
 from tests.services import PlainServices

@@ -14,8 +14,9 @@ from itertools import groupby, pairwise
 import pytest
 
 from agentctx.pipeline.refs import parse_focus, parse_test
-from agentctx.pipeline.select import Understood, _pack_input, understand
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import Understood, understand
+from agentctx.pipeline.window import pack_input
 from agentctx.prompt import ChatFrame, NeedKind, PromptDocument, Section, Task
 from agentctx.repo.pack import Frame, Packed, pack
 from agentctx.source import Resolution, UnitKind
@@ -47,7 +48,7 @@ def understood(
 
 
 def packed(made: Understood, window: int, frame: Frame = FRAME) -> Packed:
-    return pack(_pack_input(made), frame, WordTokenizer(), window, window // 2)
+    return pack(pack_input(made), frame, WordTokenizer(), window, window // 2)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from agentctx.pipeline.select import Understood, understand
 from agentctx.pipeline.services import Clock
+from agentctx.pipeline.understand import Understood, understand
 from agentctx.prompt import Evidence, Task
 from agentctx.repo.graph import build_graph
 from agentctx.repo.locate import Located
