@@ -17,7 +17,7 @@ from agentctx.pipeline.rows import unit_rows
 from agentctx.pipeline.services import Clock, Model, Services
 from agentctx.pipeline.understand import Understood, understand
 from agentctx.pipeline.window import advised, frame_of, sizes_of, wanted_window, window_of
-from agentctx.prompt import Finding, PromptDocument, Selection, Task, TokenizedPrompt, Tokenizer
+from agentctx.prompt import Finding, PromptDocument, Section, Selection, Task, TokenizedPrompt, Tokenizer
 from agentctx.repo.pack import Frame
 from agentctx.report import BudgetRow, RunReport
 from agentctx.report.model import dropped_names
@@ -90,12 +90,12 @@ def select_for(
         best = chosen.whole(rank_scores(document))
         decision = replace(decision, mode="dense", reason=f"--on-omission dense: the selection had dropped {names}")
     findings += [*without_effect(options), *_guessed(document), *best.selection.findings, *extra]
-    kept = best.n_tokens
+    kept, lines = best.n_tokens, _line_tokens(tokenized, best.selection)
     report = RunReport(
         command=command,
         repo=understood.index.row,
         task=understood.task,
-        budget=BudgetRow(best.selection.limit, sizes.window, chosen.tokenized.n_tokens, kept, tokenizer.name),
+        budget=BudgetRow(best.selection.limit, sizes.window, chosen.tokenized.n_tokens + lines, kept, tokenizer.name),
         decision=decision,
         units=unit_rows(tokenized, best.selection, chosen.pins, chosen.index),
         omissions=best.omissions,
@@ -108,6 +108,13 @@ def select_for(
         targets_guessed=document.facts.targets_guessed,
     )
     return Outcome(report, tokenized, best.selection, best.text, understood)
+
+
+def _line_tokens(tokenized: TokenizedPrompt, selection: Selection) -> int:
+    """Tokens of the signature lines that are kept, with their headings: they are no part of the window."""
+    units = tokenized.document.units
+    lines = [unit for unit in selection.units if units[unit].section is Section.SIGNATURES]
+    return sum(len(tokenized.unit_tokens(unit)) for unit in lines)
 
 
 def _for_server(options: RunOptions, server: Server) -> RunOptions:

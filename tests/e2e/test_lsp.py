@@ -37,7 +37,8 @@ REQUEST = "Make price right. " + "The customer pays what the table of rates says
 LINE = 7  # of the call, counted from 0
 BEFORE = '    return "\U0001d6ff é" and '
 
-# Its signature and the first paragraph of its doc are one unit, which the budget can't hold.
+# Its signature and the first paragraph of its doc are one unit, which the budget can't hold; nor is there a line for
+# it (`--on-omission flag`, see `connected`).
 RATES = (
     '"""Rates."""\n\n\ndef surcharge(net: int) -> int:\n    """The surcharge.\n'
     + "\n".join(
@@ -190,6 +191,7 @@ async def connected(kind: Kind, root: Path, options: object = None) -> AsyncIter
         "PYTHONWARNINGS": "error",
         "AGENTCTX_CACHE_DIR": str(root.parent / "cache"),
         "AGENTCTX_CONFIG_DIR": str(root.parent / "config"),
+        "AGENTCTX_ON_OMISSION": "flag",  # signature lines would leave nothing to report
     }
     flag = ["--stdio"] if kind.name == "visual_studio_code" else []  # its client library adds that by itself
     await client.start_io(*SERVER, *flag, env=env)
