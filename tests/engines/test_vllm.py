@@ -456,7 +456,7 @@ def test_a_salt_keeps_requests_apart_in_the_prefix_cache(server: str) -> None:
 
 @pytest.mark.skipif(V2, reason="the front end is the same for both runners")
 async def test_the_load_of_bench_qps(server: str, truth: Oracle) -> None:
-    from agentctx.bench.open_loop import ANSWERED, hold
+    from agentctx.bench.speed.open_loop import ANSWERED, hold
     from agentctx.spec.engines.vllm_http import connect
     from agentctx.spec.engines.vllm_load import open_load
 

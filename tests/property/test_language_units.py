@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentctx.bench.fuzz import wrong_units
-from agentctx.bench.mutate import mutated
+from agentctx.bench.fuzz.files import wrong_units
+from agentctx.bench.fuzz.mutate import mutated
 from agentctx.repo import languages
 from agentctx.repo.parse import parse
 from tests.languages import CAPTURED, parsed, samples

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from agentctx.bench import fuzz_logs
+from agentctx.bench.fuzz import logs as fuzz_logs
 from tests.casefile import CASES
 
 

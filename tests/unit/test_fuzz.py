@@ -9,8 +9,8 @@ from random import Random
 
 from click.testing import CliRunner
 
-from agentctx.bench.fuzz import closed, kept_text, wrong_units
-from agentctx.bench.mutate import mutated
+from agentctx.bench.fuzz.files import closed, kept_text, wrong_units
+from agentctx.bench.fuzz.mutate import mutated
 from agentctx.cli.main import main
 from agentctx.repo.parse import parse
 from tests.languages import samples

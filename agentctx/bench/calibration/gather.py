@@ -14,14 +14,14 @@ import numpy as np
 
 from agentctx.bench.calibration.shoot import shoot
 from agentctx.bench.calibration.shots import Shot, load, save
-from agentctx.bench.cases import lines_of
-from agentctx.bench.evaluate import understood_as
-from agentctx.bench.fixes import Fix, fixes
-from agentctx.bench.mine import Example, Given, dressed, given
-from agentctx.bench.train import Settings, fit
-from agentctx.bench.train_rank import gather as gather_examples
-from agentctx.bench.train_rank import name_of
-from agentctx.bench.trees import Trees
+from agentctx.bench.ranking.evaluate import understood_as
+from agentctx.bench.ranking.fixes import Fix, fixes
+from agentctx.bench.ranking.mine import Example, Given, dressed, given
+from agentctx.bench.ranking.train import Settings, fit
+from agentctx.bench.ranking.train_rank import gather as gather_examples
+from agentctx.bench.ranking.train_rank import name_of
+from agentctx.bench.ranking.trees import Trees
+from agentctx.bench.replay.cases import lines_of
 from agentctx.config import RunOptions
 from agentctx.errors import AgentctxError
 from agentctx.pipeline.services import Clock, Model, Services

@@ -51,8 +51,8 @@ def calibrate(
     Takes half a minute for each task on two cores, for a drafter of 0.5B; a run that is cut off goes on where it
     stopped. No code is run. Needs LightGBM: pip install 'agentctx[train]'.
     """
-    from agentctx.bench import calibrate as bench
-    from agentctx.bench import train
+    from agentctx.bench.calibration import calibrate as bench
+    from agentctx.bench.ranking import train
     from agentctx.cli.services import CliServices
 
     def say(text: str) -> None:

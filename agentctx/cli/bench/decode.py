@@ -27,8 +27,8 @@ def decode(tokens: tuple[int, ...], keeps: tuple[float, ...], pairs: int, answer
     \b
     agentctx bench decode --model smollm2 --test tests/test_api.py
     """
-    from agentctx.bench import decode as bench
-    from agentctx.bench.ttft import Request
+    from agentctx.bench.speed import decode as bench
+    from agentctx.bench.speed.ttft import Request
     from agentctx.cli.services import CliServices
 
     made = setup(given)

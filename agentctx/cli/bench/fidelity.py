@@ -48,8 +48,8 @@ def fidelity(
     \b
     agentctx bench fidelity --cases dev.jsonl --mirrors DIR --model qwen2.5-coder-1.5b --drafter qwen2.5-coder-0.5b
     """
-    from agentctx.bench import fidelity as bench
-    from agentctx.bench.cases import read_cases
+    from agentctx.bench.replay import fidelity as bench
+    from agentctx.bench.replay.cases import read_cases
     from agentctx.cli.services import CliServices
 
     chosen = tuple(case for case in read_cases(cases, logs) if not repos or case.repo in repos)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from agentctx.bench import fuzz as bench
-from agentctx.bench import fuzz_logs
+from agentctx.bench.fuzz import files as bench
+from agentctx.bench.fuzz import logs as fuzz_logs
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 

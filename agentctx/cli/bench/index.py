@@ -24,7 +24,7 @@ def index(repo: Path, copies: int | None, files: int | None, processes: int | No
     Cold: nothing is known. Warm: nothing has changed. One file saved: in a process that lives on, until the new
     text is found, when told which file it was and when not. Then whole selections, cold and warm.
     """
-    from agentctx.bench.index import as_text, measure
+    from agentctx.bench.index.measure import as_text, measure
 
     if copies is not None and files is not None:
         raise UsageError("--copies and --files contradict each other", hint="give one of them")

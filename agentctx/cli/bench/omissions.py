@@ -11,7 +11,7 @@ from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentctx.bench.omissions import MissingOracle
+    from agentctx.bench.omissions.measure import MissingOracle
 
 FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 BUDGETS = (400, 3000)
@@ -54,8 +54,8 @@ def omissions(
     Each name that it can't find there, and finds in the whole repository, must be in the selection's omission
     report. Exits with 1 when one is not. No code is run.
     """
-    from agentctx.bench.omissions import Request, measure
-    from agentctx.bench.omissions_table import as_json, as_text
+    from agentctx.bench.omissions.measure import Request, measure
+    from agentctx.bench.omissions.table import as_json, as_text
     from agentctx.cli.services import CliServices
 
     if budget[0] > budget[1]:
@@ -72,9 +72,9 @@ def omissions(
 
 
 def _oracle(language: str, repo: Path, server: Path | None) -> MissingOracle:
-    from agentctx.bench.missing_python import class_names, pyright_missing
-    from agentctx.bench.missing_typescript import tsc_missing, type_names
-    from agentctx.bench.resolve import build_files, sources
+    from agentctx.bench.omissions.missing_python import class_names, pyright_missing
+    from agentctx.bench.omissions.missing_typescript import tsc_missing, type_names
+    from agentctx.bench.resolve.measure import build_files, sources
 
     files = {file.path: file.data for file in sources(repo, language)}
     if language == "python":

@@ -88,8 +88,8 @@ def qps(
     agentctx bench qps --url http://localhost:8000/v1 --model FOLDER
     agentctx bench qps --url http://localhost:8000/v1 --model FOLDER --rate 1 --rate 2 --timeout 20 --seconds 60
     """
-    from agentctx.bench import qps as bench
-    from agentctx.bench.qps_rows import as_json, table
+    from agentctx.bench.speed import qps as bench
+    from agentctx.bench.speed.qps_rows import as_json, table
     from agentctx.cli.services import CliServices
 
     made = setup(given)

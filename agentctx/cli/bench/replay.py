@@ -16,7 +16,7 @@ from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentctx.bench.cases import Case
+    from agentctx.bench.replay.cases import Case
     from agentctx.config import RunOptions
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -89,9 +89,9 @@ def replay(
 
     With --drafter the window is packed once, and scorers choose from it: see `agentctx select --scorer`.
     """
-    from agentctx.bench.cases import read_cases
-    from agentctx.bench.replay import replay as run
-    from agentctx.bench.replay_table import data, table
+    from agentctx.bench.replay.cases import read_cases
+    from agentctx.bench.replay.measure import replay as run
+    from agentctx.bench.replay.table import data, table
     from agentctx.cli.services import CliServices
 
     chosen = [
@@ -144,8 +144,8 @@ class Shares:
 def _scorers(
     cases: list[Case], mirrors: Path, drafter: str, shares: Shares, options: RunOptions, work: Path, form: str
 ) -> None:
-    from agentctx.bench.scored import Setting, scored, seconds_of
-    from agentctx.bench.scored_table import data, table
+    from agentctx.bench.replay.scored import Setting, scored, seconds_of
+    from agentctx.bench.replay.scored_table import data, table
     from agentctx.cli.services import CliServices
     from agentctx.pipeline.decide import calibration_of
     from agentctx.spec.scorers import LEARNED, SCORERS

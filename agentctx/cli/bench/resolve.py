@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
-from agentctx.bench import resolve as bench
-from agentctx.bench.lsp_oracle import LspOracle
-from agentctx.bench.oracle import RememberedOracle
-from agentctx.bench.pyright import pyright
-from agentctx.bench.resolve_table import as_json, as_text, differences
-from agentctx.bench.tsserver import TsServerOracle, tsserver
+from agentctx.bench.oracles.lsp import LspOracle
+from agentctx.bench.oracles.oracle import RememberedOracle
+from agentctx.bench.oracles.pyright import pyright
+from agentctx.bench.oracles.tsserver import TsServerOracle, tsserver
+from agentctx.bench.resolve import measure as bench
+from agentctx.bench.resolve.table import as_json, as_text, differences
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 from agentctx.source import SourceFile

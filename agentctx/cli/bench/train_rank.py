@@ -47,7 +47,7 @@ def train_rank(
     No code is run. A commit's tests are laid into the tree of its parent, and what the commit edited there is what the
     ranking must find. Needs LightGBM: pip install 'agentctx[train]'.
     """
-    from agentctx.bench import train, train_rank
+    from agentctx.bench.ranking import train, train_rank
     from agentctx.cli.services import CliServices
     from agentctx.repo.ranking.model import shipped_text
 

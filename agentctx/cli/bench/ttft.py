@@ -15,7 +15,7 @@ from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 
 if TYPE_CHECKING:
-    from agentctx.bench.random_pair import RandomPair
+    from agentctx.bench.speed.random_pair import RandomPair
 
 
 @click.command(short_help="Time to the first token with selection, as a share of dense prefill.")
@@ -55,7 +55,7 @@ def ttft(
     agentctx bench ttft --model qwen2.5-coder-1.5b --drafter qwen2.5-coder-0.5b --test tests/test_api.py
     agentctx bench ttft --random-weights qwen2.5-32b:qwen2.5-0.5b --tokens 32768 --test tests/test_api.py
     """
-    from agentctx.bench import ttft as bench
+    from agentctx.bench.speed import ttft as bench
     from agentctx.cli.services import CliServices
 
     pair = _random(shapes, given) if shapes is not None else None
@@ -73,8 +73,8 @@ def ttft(
 
 def _random(shapes: str, given: Mapping[str, Any]) -> RandomPair:
     """Raises UsageError: an unknown shape, or options that name other models or another engine."""
-    from agentctx.bench.random_pair import ENGINE, RandomPair
-    from agentctx.bench.shapes import parse_shapes
+    from agentctx.bench.speed.random_pair import ENGINE, RandomPair
+    from agentctx.bench.speed.shapes import parse_shapes
     from agentctx.spec.engines.choice import AUTO
 
     for name in ("model", "drafter"):
@@ -87,12 +87,12 @@ def _random(shapes: str, given: Mapping[str, Any]) -> RandomPair:
 
 def _of_pair(pair: RandomPair, options: RunOptions) -> RunOptions:
     """What is configured of models, and of a drafter that isn't here, doesn't count."""
-    from agentctx.bench.random_pair import ENGINE
+    from agentctx.bench.speed.random_pair import ENGINE
 
     return replace(options, engine=ENGINE, model=pair.main.name, drafter=pair.drafter.name)
 
 
 def _on_gpu(pair: RandomPair | None, options: RunOptions) -> bool:
-    from agentctx.bench.random_pair import places_of
+    from agentctx.bench.speed.random_pair import places_of
 
     return pair is not None and places_of(options)[0].free_bytes is not None

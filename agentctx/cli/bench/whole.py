@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from agentctx.bench import whole as bench
+from agentctx.bench.whole import measure as bench
 from agentctx.cli.output import echo_json
 from agentctx.errors import UsageError
 

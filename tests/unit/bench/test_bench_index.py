@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from agentctx.bench.index_tree import make_tree
+from agentctx.bench.index.tree import make_tree
 from agentctx.cli.main import main
 from agentctx.repo.scan import scan
 

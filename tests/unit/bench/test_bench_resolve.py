@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agentctx.bench.import_places import python_places
-from agentctx.bench.lsp_oracle import LspOracle, Server
-from agentctx.bench.oracle import Answer, Place, Position, RememberedOracle
-from agentctx.bench.pyright import PROGRAM, pyright
-from agentctx.bench.resolve import compare, content_digest, sources
-from agentctx.bench.resolve_table import as_json, as_text, differences
+from agentctx.bench.oracles.lsp import LspOracle, Server
+from agentctx.bench.oracles.oracle import Answer, Place, Position, RememberedOracle
+from agentctx.bench.oracles.pyright import PROGRAM, pyright
+from agentctx.bench.resolve.import_places import python_places
+from agentctx.bench.resolve.measure import compare, content_digest, sources
+from agentctx.bench.resolve.table import as_json, as_text, differences
 from agentctx.errors import UnavailableError, UsageError
 from agentctx.repo.parse import parse
 from agentctx.source import SourceFile

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentctx.bench.import_places import IMPORT_PLACES
-from agentctx.bench.oracle import Answer, Place, Position
-from agentctx.bench.resolve import compare, sources
-from agentctx.bench.tsserver import PROGRAM, Program, TsServerOracle, tsserver
+from agentctx.bench.oracles.oracle import Answer, Place, Position
+from agentctx.bench.oracles.tsserver import PROGRAM, Program, TsServerOracle, tsserver
+from agentctx.bench.resolve.import_places import IMPORT_PLACES
+from agentctx.bench.resolve.measure import compare, sources
 from agentctx.cli.main import main
 from agentctx.errors import UnavailableError
 from agentctx.repo.languages import language_of

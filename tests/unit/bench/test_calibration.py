@@ -14,7 +14,7 @@ from click.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).parents[1] / "spec"))
 from spec_prompts import make_prompt
 
-from agentctx.bench import calibrate as bench
+from agentctx.bench.calibration import calibrate as bench
 from agentctx.bench.calibration import gather, learn
 from agentctx.bench.calibration.features import GROUPS, Task, head_features, task
 from agentctx.bench.calibration.learn import _Choice, lightest
@@ -250,7 +250,7 @@ def test_windows_are_drawn_evenly_from_repositories() -> None:
 
 
 def example_of(id: str):  # type: ignore[no-untyped-def]
-    from agentctx.bench.mine import Example
+    from agentctx.bench.ranking.mine import Example
 
     nothing = np.zeros(0)
     return Example(id, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, 0, 0.0)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from agentctx.bench import decode as bench
-from agentctx.bench.ttft import Request
+from agentctx.bench.speed import decode as bench
+from agentctx.bench.speed.ttft import Request
 from agentctx.config import RunOptions
 from agentctx.errors import EngineUnavailable, UsageError
 from agentctx.prompt import Completion, SparsePrompt, Task

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agentctx.bench import fidelity as bench
-from agentctx.bench.cases import Case, read_cases
+from agentctx.bench.replay import fidelity as bench
+from agentctx.bench.replay.cases import Case, read_cases
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.prompt import Section

@@ -12,11 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from agentctx.assemble import Block, Gap, Piece, assemble
-from agentctx.bench import missing_python, missing_typescript
-from agentctx.bench.kept_tree import kept_files
-from agentctx.bench.missing_python import PyrightMissing, class_names, pyright_missing
-from agentctx.bench.missing_typescript import TscMissing, tsc_missing, type_names
-from agentctx.bench.omissions import (
+from agentctx.bench.omissions import missing_python, missing_typescript
+from agentctx.bench.omissions.kept_tree import kept_files
+from agentctx.bench.omissions.measure import (
     WHOLE,
     Known,
     Measured,
@@ -29,7 +27,9 @@ from agentctx.bench.omissions import (
     judged,
     measure,
 )
-from agentctx.bench.omissions_table import as_json, as_text
+from agentctx.bench.omissions.missing_python import PyrightMissing, class_names, pyright_missing
+from agentctx.bench.omissions.missing_typescript import TscMissing, tsc_missing, type_names
+from agentctx.bench.omissions.table import as_json, as_text
 from agentctx.cli.bench import omissions as command
 from agentctx.cli.bench.omissions import omissions
 from agentctx.cli.services import CliServices

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from agentctx.bench.open_loop import ANSWERED, TIMEOUT, Outcome, hold
+from agentctx.bench.speed.open_loop import ANSWERED, TIMEOUT, Outcome, hold
 from agentctx.prompt import SparsePrompt
 from agentctx.spec.engines.vllm_http import VllmServer, connect
 from agentctx.spec.engines.vllm_load import Streamed, open_load

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from agentctx.bench.open_loop import ANSWERED, TIMEOUT, Outcome, schedule
-from agentctx.bench.qps import climb
-from agentctx.bench.qps_rows import (
+from agentctx.bench.speed.open_loop import ANSWERED, TIMEOUT, Outcome, schedule
+from agentctx.bench.speed.qps import climb
+from agentctx.bench.speed.qps_rows import (
     DENSE,
     SPARSE,
     Errors,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agentctx.bench import random_pair
-from agentctx.bench.random_pair import RandomPair, random_pair_of, random_scorer
-from agentctx.bench.shapes import SHAPES, parse_shapes
+from agentctx.bench.speed import random_pair
+from agentctx.bench.speed.random_pair import RandomPair, random_pair_of, random_scorer
+from agentctx.bench.speed.shapes import SHAPES, parse_shapes
 from agentctx.cli.main import invoke
 from agentctx.config import Dtype, RunOptions
 from agentctx.errors import EngineUnavailable, NotEnoughMemory, UsageError

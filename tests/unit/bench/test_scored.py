@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from agentctx.bench import scored as bench
-from agentctx.bench.baselines import bm25_scores, random_scores
-from agentctx.bench.cases import Case, read_cases
-from agentctx.bench.scored import CODE, PROMPT, ScoredRow, Setting, names_used, scored, seconds_of
-from agentctx.bench.scored_table import cell, data, paired, table
+from agentctx.bench.replay import scored as bench
+from agentctx.bench.replay.baselines import bm25_scores, random_scores
+from agentctx.bench.replay.cases import Case, read_cases
+from agentctx.bench.replay.scored import CODE, PROMPT, ScoredRow, Setting, names_used, scored, seconds_of
+from agentctx.bench.replay.scored_table import cell, data, paired, table
 from agentctx.cli.bench.replay import replay
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from agentctx.bench import train, train_rank
-from agentctx.bench.cases import read_cases
-from agentctx.bench.examples import load, save
-from agentctx.bench.export import stage
-from agentctx.bench.fixes import fixes
-from agentctx.bench.mine import mine, pseudo_log
-from agentctx.bench.past import Pasts
-from agentctx.bench.replay import Row, figures
-from agentctx.bench.replay_table import data, table
-from agentctx.bench.trees import Trees
+from agentctx.bench.ranking import train, train_rank
+from agentctx.bench.ranking.examples import load, save
+from agentctx.bench.ranking.export import stage
+from agentctx.bench.ranking.fixes import fixes
+from agentctx.bench.ranking.mine import mine, pseudo_log
+from agentctx.bench.ranking.past import Pasts
+from agentctx.bench.ranking.trees import Trees
+from agentctx.bench.replay.cases import read_cases
+from agentctx.bench.replay.measure import Row, figures
+from agentctx.bench.replay.table import data, table
 from agentctx.cli.bench.train_rank import train_rank as command
 from agentctx.errors import UnavailableError, UsageError
 from agentctx.prompt import ChangeSource, Evidence, FileChange

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentctx.bench import ttft as bench
+from agentctx.bench.speed import ttft as bench
 from agentctx.config import RunOptions
 from agentctx.errors import UsageError
 from agentctx.prompt import Task, TestRef

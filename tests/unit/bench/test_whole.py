@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from agentctx.assemble import restrict
-from agentctx.bench.whole import Tally, WholeFailure, WholeResult, Written, check_file, run, shown, split_units
-from agentctx.bench.whole_pack import Group, chosen_files, packed
+from agentctx.bench.whole.measure import Tally, WholeFailure, WholeResult, Written, check_file, run, shown, split_units
+from agentctx.bench.whole.pack import Group, chosen_files, packed
 from agentctx.cli.main import main
 from tests.languages import samples
 
@@ -130,7 +130,7 @@ def test_what_counts_as_bad(tmp_path: Path) -> None:
 
 def test_failures_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     group(tmp_path)
-    monkeypatch.setattr("agentctx.bench.whole.n_errors", lambda data, language: len(data) % 2 + (data != CODE))
+    monkeypatch.setattr("agentctx.bench.whole.measure.n_errors", lambda data, language: len(data) % 2 + (data != CODE))
     ran = CliRunner().invoke(main, ["bench", "whole", str(tmp_path), "--show", "1"])
     assert ran.exit_code == 1
     assert "| all | 1 |" in ran.output

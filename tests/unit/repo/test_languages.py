@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from agentctx.bench.fuzz import wrong_units
+from agentctx.bench.fuzz.files import wrong_units
 from agentctx.repo import languages, trees
 from agentctx.repo.comment_lines import CommentLines
 from agentctx.repo.languages import comment_of, is_test_path, language_in, language_of

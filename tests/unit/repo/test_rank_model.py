@@ -100,7 +100,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
 
 
 def test_the_built_in_model_is_small_and_knows_its_features() -> None:
-    from agentctx.bench.train_rank import feature_names
+    from agentctx.bench.ranking.train_rank import feature_names
 
     assert len(model.shipped_text()) < 300_000
     stages = model.shipped().stages

@@ -1,0 +1,1 @@
+"""`agentctx bench index`: how fast and how large the index is."""

@@ -1,0 +1,1 @@
+"""Type checkers and language servers that are asked what is right: pyright, tsc and tsserver."""

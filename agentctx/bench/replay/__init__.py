@@ -1,0 +1,1 @@
+"""`agentctx bench replay` and `fidelity`: bug fixes of public histories, packed and selected as the product does it."""

@@ -1,0 +1,1 @@
+"""`agentctx bench resolve`: our resolved references beside an oracle's."""

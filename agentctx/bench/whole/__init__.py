@@ -1,0 +1,1 @@
+"""`agentctx bench whole`: whether selections keep whole what they keep."""
